@@ -82,14 +82,11 @@ def test_losses_and_maximizers_against_the_definition(kind, alpha, tightnesses):
                         if x > 0
                     ]
                     objective = sum(
-                        w * (f(t / w) - f(x / w))
-                        - c * (w * (f(t / w) - f(x / w)) - slope(x / w) * (t - x))
+                        (1 - c) * w * (f(t / w) - f(x / w))
+                        + c * slope(x / w) * (t - x)
                         + (x - t) * s
-                        if x > 0
-                        else (1 - c) * w * (f(t / w) - f(x / w)) - t * s - c * slope(mpf(0)) * -t
-                        if t
-                        else mpf(0)
                         for x, t, s, w in entries
+                        if x or t
                     )
                 size = 1 + float(np.abs(theta[row]).max())
                 # the level of an entry moves with its relative error, times its curvature
@@ -99,28 +96,13 @@ def test_losses_and_maximizers_against_the_definition(kind, alpha, tightnesses):
                 assert abs(values[row] - float(objective)) <= 64 * k * eps("float64") * size
 
 
-@pytest.mark.parametrize(
-    ("kind", "alpha", "name"),
-    [("kl", None, "logistic"), ("chi2", None, "sparsemax"), ("alpha", 1.5, "entmax15")],
-)
-@pytest.mark.parametrize("tightness", [0.0, 0.5, 1.0, 4.0])
-def test_uniform_reference_gives_the_losses_with_a_name(kind, alpha, name, tightness):
-    rng = seeded(1)
-    y, theta = rng.dirichlet(np.full(6, 0.3), 40), 3 * rng.normal(size=(40, 6))
-    ours = fp.FitzpatrickLoss(FDivergence(kind, alpha=alpha), tightness=tightness)
-    named = fp.FitzpatrickLoss(fp.get_loss(name).regularizer, tightness=tightness)
-    np.testing.assert_allclose(ours.value(y, theta), named.value(y, theta), rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(ours.y_star(y, theta), named.y_star(y, theta), rtol=0, atol=1e-13)
-    labels = y.argmax(axis=1)
-    np.testing.assert_allclose(
-        ours.value(labels, theta), named.value(labels, theta), rtol=1e-12, atol=1e-14
-    )
-
-
-def test_uniform_probabilities_scale_the_scores_of_sparsemax():
-    k, theta = 4, seeded(2).normal(size=(20, 4)) * 9
-    link = FDivergence("chi2", reference=1 / k).link(theta)
-    np.testing.assert_allclose(link, fp.get_loss("sparsemax").link(theta / k), atol=1e-14)
+@pytest.mark.parametrize("tightness", [0.0, 0.5, 4.0])
+def test_uniform_reference_gives_the_losses_with_a_name(tightness):
+    y, theta = np.arange(40) % 6, 3 * seeded(1).normal(size=(40, 6))
+    for kind, alpha, name in (("kl", None, "logistic"), ("alpha", 1.5, "entmax15")):
+        named = fp.Loss(fp.get_loss(name).regularizer, tightness)
+        ours = fp.Loss(FDivergence(kind, alpha=alpha), tightness)
+        np.testing.assert_allclose(ours.value(y, theta), named.value(y, theta), rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["kl", "chi2", "hellinger", "jensen_shannon", "reverse_kl"])
@@ -143,8 +125,6 @@ def test_reference_by_row():
         )
         by_label = alone.value(labels[row : row + 1], theta[row : row + 1])
         assert whole.value(labels, theta)[row] == pytest.approx(by_label[0], rel=1e-13)
-    with pytest.raises(ValueError, match=r"reference has shape \(5, 3\)"):
-        whole.value(y[:4], theta[:4])
 
 
 def test_slope_is_the_derivative_of_the_maximizer():
@@ -184,17 +164,6 @@ def test_classes_are_predicted_by_the_link_where_the_reference_differs():
     assert (model.predict(X) != model.decision_function(X).argmax(axis=1)).any()
 
 
-def test_reverse_divergence_refuses_labels():
-    with pytest.raises(ValueError, match="infinite at class labels"):
-        fp.FenchelYoungLoss(FDivergence("reverse_kl")).value(np.array([0]), np.zeros((1, 2)))
-
-
-def test_reference_by_row_is_for_rows():
-    loss = fp.FitzpatrickLoss(FDivergence("kl", reference=np.ones((2, 3)) / 3))
-    with pytest.raises(ValueError, match="reference has shape"):
-        loss.link(np.zeros((2, 2, 3)))
-
-
 def test_masked_classes_and_labels():
     theta = np.array([[0.5, -np.inf, 1.0]])
     for kind in ("hellinger", "jensen_shannon", "reverse_kl", "kl", "chi2"):
@@ -206,29 +175,29 @@ def test_masked_classes_and_labels():
     assert FDivergence("reverse_kl").value(np.array([1.0, 0.0])) == np.inf
 
 
-@pytest.mark.parametrize(
-    ("kind", "tightness"), [("hellinger", 2.1), ("jensen_shannon", 1.1), ("reverse_kl", 1.0)]
-)
-def test_tightness_ends_where_maximizers_are_several(kind, tightness):
-    with pytest.raises(ValueError, match="defined up to"):
-        fp.FitzpatrickLoss(FDivergence(kind), tightness=tightness)
+ROWS = FDivergence("kl", reference=np.ones((2, 3)) / 3)
+ERRORS = [
+    (lambda: FDivergence("helinger"), "did you mean 'hellinger'"),
+    (lambda: FDivergence("alpha"), "which needs it"),
+    (lambda: FDivergence("kl", alpha=1.5), "no other takes it"),
+    (lambda: FDivergence("alpha", alpha=2.5), "0 < alpha <= 2"),
+    (lambda: FDivergence("kl", [0.5, 0.0]), "positive and finite"),
+    (lambda: FDivergence("kl", [1e-20, 1.0]), "differ by 1e12 at most"),
+    (lambda: FDivergence("kl", np.ones((2, 2, 2))), r"shape \(k,\) or \(n, k\)"),
+    *(
+        (lambda kind=kind, c=c: fp.FitzpatrickLoss(FDivergence(kind), c), "defined up to")
+        for kind, c in (("hellinger", 2.1), ("jensen_shannon", 1.1), ("reverse_kl", 1.0))
+    ),
+    (lambda: fp.Loss(FDivergence("reverse_kl"), 0).value([0], np.zeros((1, 2))), "at class labels"),
+    (lambda: ROWS.link(np.zeros((2, 2, 3))), "reference has shape"),
+    (lambda: ROWS.link(np.zeros((3, 3))), r"reference has shape \(2, 3\)"),
+]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"kind": "helinger"}, "did you mean 'hellinger'"),
-        ({"kind": "alpha"}, "which needs it"),
-        ({"kind": "kl", "alpha": 1.5}, "no other takes it"),
-        ({"kind": "alpha", "alpha": 2.5}, "0 < alpha <= 2"),
-        ({"kind": "kl", "reference": [0.5, 0.0]}, "positive and finite"),
-        ({"kind": "kl", "reference": [1e-20, 1.0]}, "differ by 1e12 at most"),
-        ({"kind": "kl", "reference": np.ones((2, 2, 2))}, r"shape \(k,\) or \(n, k\)"),
-    ],
-)
-def test_errors(arguments, message):
+@pytest.mark.parametrize(("call", "message"), ERRORS)
+def test_errors(call, message):
     with pytest.raises(ValueError, match=message):
-        FDivergence(**arguments)
+        call()
 
 
 def test_equal_references_are_equal():

@@ -1,5 +1,7 @@
 """Class probabilities: the stationary distribution of the chain from a label to its maximizer."""
 
+import itertools
+
 import mpmath
 import numpy as np
 import pytest
@@ -69,40 +71,6 @@ def test_scores_minimize_the_expected_loss_of_their_probabilities(
             assert_close(q, loss.link(theta), rtol=0, atol=4 * eps(dtype))
 
 
-@pytest.mark.parametrize("k", [2, 5, 50])
-@every_loss
-@every_tightness
-def test_the_minimizer_of_an_expected_loss_has_its_probabilities(
-    name: str, tightness: float, k: int
-) -> None:
-    """By brute force: Newton's method on Σ q_j L(e_j, θ) for a random q, then the map back."""
-    loss = fp.FitzpatrickLoss(SIMPLEX[name], tightness=tightness)
-    q = seeded(19).dirichlet(np.full(k, 5.0))
-    theta, labels = np.asarray(loss.regularizer.potential_gradient(q)), np.arange(k)
-
-    def gradient(theta: np.ndarray) -> tuple[np.ndarray, float]:
-        """In units of the largest entry of its terms, which are tiny where c is large."""
-        terms = loss.gradient(labels, np.tile(theta, (k, 1)))
-        return q @ terms, np.abs(terms).max()
-
-    for _ in range(100):
-        g, size = gradient(theta)
-        if np.abs(g).max() < 1e-14 * size:
-            break
-        rows = np.tile(theta, (k, 1))
-        columns = [q @ loss.hessian_product(labels, rows, np.tile(e, (k, 1))) for e in np.eye(k)]
-        # flat along a constant, which is added so that there is one solution
-        step = np.linalg.solve(np.stack(columns) + np.full((k, k), size / k), g)
-        while (
-            np.abs(step).max() > 1e-12 and np.abs(gradient(theta - step)[0]).max() > np.abs(g).max()
-        ):
-            step = step / 2
-        theta = theta - step
-    g, size = gradient(theta)
-    assert np.abs(g).max() < 1e-12 * size
-    assert_close(loss.probabilities(theta), q, rtol=0, atol=1e-9)
-
-
 @pytest.mark.parametrize("name", ["logistic", "entmax15", "sparsemax"])
 @pytest.mark.parametrize("tightness", [0.25, 1.0, 4.0])
 def test_against_the_chain_from_the_definition(name: str, tightness: float) -> None:
@@ -128,7 +96,7 @@ def test_against_the_chain_from_the_definition(name: str, tightness: float) -> N
 @pytest.mark.parametrize("omega", [Negentropy(), Tsallis(1.5), Bernoulli()], ids=str)
 def test_extreme_scores_have_exact_probabilities(omega, xp: Library, dtype: str) -> None:
     loss = fp.FitzpatrickLoss(omega)
-    if xp.name == "jax" and dtype == "float32":
+    if xp.name == "jax" and (dtype == "float32" or omega == Tsallis(1.5)):
         pytest.skip("JAX compiles each formula anew, and the dtype changes none of them")
     probabilities = xp.compiled(loss.probabilities)
     q = to_numpy(probabilities(xp.asarray([[1e4, 0.0, -1e4], [1e4, 1e4, -np.inf]], dtype)))
@@ -146,8 +114,8 @@ def test_extreme_scores_have_exact_probabilities(omega, xp: Library, dtype: str)
 @every_tightness
 def test_coins(tightness: float, xp: Library, dtype: str) -> None:
     """q = p_0/(p_0 + 1 − p_1), from the maximizers at the two labels."""
-    if xp.name == "jax" and (tightness, dtype) != (4.0, "float64"):
-        pytest.skip("JAX compiles each formula anew, and these numbers change none of them")
+    if xp.name == "jax":
+        pytest.skip("JAX compiles each formula anew, and the test above has its formula")
     loss = fp.FitzpatrickLoss(Bernoulli(), tightness=tightness)
     values = seeded(7).normal(size=(6, 5)) * 4
     theta = xp.asarray(values, dtype)
@@ -173,40 +141,29 @@ def test_many_classes_of_which_few_are_active() -> None:
         assert_close(q.sum(axis=1), 1.0, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("alpha", [1.2, 1.5, 1.9])
-@pytest.mark.parametrize("tightness", [0.25, 4.0])
+# orders, tightnesses and score scales; the last ones hardly move: they leave a class by 1e-9
+ITERATED = [
+    *itertools.product((1.2, 1.5, 1.9), (0.25, 4.0), (0.0, 0.02, 0.5)),
+    (1.05, 50.0, 0.5), (1.05, 200.0, 0.02), (1.2, 200.0, 3.0), (1.02, 50.0, 5.0),
+]  # fmt: skip
+
+
 @np.errstate(all="ignore")  # which the public edge does
-def test_chains_that_are_iterated(alpha: float, tightness: float, xp: Library, dtype: str) -> None:
+def test_chains_that_are_iterated(xp: Library, dtype: str) -> None:
     """Chains of many classes agree with elimination, whose digits are sure."""
-    if xp.name == "jax" and (alpha, tightness, dtype) != (1.5, 4.0, "float64"):
-        pytest.skip("JAX compiles each formula anew, and these numbers change none of them")
-    omega, rng = Tsallis(alpha), seeded(17)
-    for scale in (0.5,) if xp.name == "jax" else (0.0, 0.02, 0.5):
-        theta = rng.normal(size=60) * scale
+    if xp.name == "jax" and dtype == "float32":
+        pytest.skip("JAX compiles each formula anew, and the dtype changes none of them")
+    for alpha, tightness, scale in [(1.5, 4.0, 0.5)] if xp.name == "jax" else ITERATED:
+        if tightness > 4 and dtype == "float32":
+            continue  # its chains stay too long for its digits
+        theta = seeded(17).normal(size=60) * scale
         theta[::7] = np.round(theta[::7], 1)
         theta[5] = -np.inf
         row = xp.asarray(theta, dtype)
-        exact = solve_chains(omega, xp.asarray(theta.astype(dtype)[None]), tightness, 60)
-        found = wide_chain(omega, row, tightness)
+        exact = to_numpy(solve_chains(Tsallis(alpha), row[None], tightness, 60))[0]
         # roots are off by some roundings, which staying for 1 + c steps multiplies
-        atol = 32 * eps(dtype) * (1 + tightness) * to_numpy(exact).max()
-        np.testing.assert_allclose(to_numpy(found), to_numpy(exact)[0], rtol=0, atol=atol)
-
-
-@np.errstate(all="ignore")
-def test_iterated_chains_that_hardly_move(xp: Library) -> None:
-    """The probability of leaving, which is as small as 1e-9 here, has all of its digits."""
-    if xp.name == "jax":
-        pytest.skip("JAX compiles each formula anew, and NumPy has the same ones")
-    for alpha, tightness, scale in (
-        (1.05, 50.0, 0.5), (1.05, 200.0, 0.02), (1.2, 200.0, 3.0), (1.02, 50.0, 5.0),
-    ):  # fmt: skip
-        theta = xp.asarray(seeded(17).normal(size=60) * scale)
-        exact = to_numpy(solve_chains(Tsallis(alpha), theta[None], tightness, 60))[0]
-        found = to_numpy(wide_chain(Tsallis(alpha), theta, tightness))
-        # the bound above; neither way depends on how long the chain stays
-        atol = 32 * eps("float64") * (1 + tightness) * exact.max()
-        np.testing.assert_allclose(found, exact, rtol=0, atol=atol)
+        atol = 32 * eps(dtype) * (1 + tightness) * exact.max()
+        assert_close(wide_chain(Tsallis(alpha), row, tightness), exact, rtol=0, atol=atol)
 
 
 def test_iterated_chains_of_bad_scores(xp: Library, dtype: str) -> None:
@@ -305,18 +262,16 @@ def test_pytorch(name: str) -> None:
     scores = seeded(9).normal(size=(3, 4, 2))
     loss = fp.get_loss(name, tightness=0.5)
     expected = np.moveaxis(loss.probabilities(np.moveaxis(scores, 1, -1)), -1, 1)
-    x = torch.tensor(scores, requires_grad=True)
-    np.testing.assert_allclose(function(x, 0.5, dim=1).detach(), expected, rtol=1e-12)
-    np.testing.assert_allclose(
-        LossModule(loss).probabilities(x, dim=1).detach(), expected, rtol=1e-12
-    )
-    rows = x[:, :, 0].detach().requires_grad_()
+    x = torch.tensor(scores)
+    for found in (function(x, 0.5, dim=1), LossModule(loss).probabilities(x, dim=1)):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    rows = x[:, :, 0].requires_grad_()
     assert torch.autograd.gradcheck(lambda x: function(x, 0.5), (rows,), atol=1e-6)
     assert torch.autograd.gradgradcheck(lambda x: function(x, 0.5), (rows,), atol=1e-5)
-    half = function(x.detach().to(torch.bfloat16), 0.5, dim=1)
-    assert half.dtype == torch.bfloat16
-    rounded = function(x.detach().to(torch.bfloat16).double(), 0.5, dim=1)
-    np.testing.assert_allclose(half.double(), rounded, rtol=2**-7, atol=2**-7)
+    half = x.to(torch.bfloat16)
+    assert function(half, 0.5, dim=1).dtype == torch.bfloat16
+    rounded = function(half.double(), 0.5, dim=1)
+    np.testing.assert_allclose(function(half, 0.5, 1).double(), rounded, rtol=2**-7, atol=2**-7)
 
 
 def test_compiled_pytorch_and_modules_along_the_axis_of_the_loss() -> None:
@@ -325,10 +280,8 @@ def test_compiled_pytorch_and_modules_along_the_axis_of_the_loss() -> None:
     from fitzpatrick.torch import functional as F  # noqa: N812
 
     x = torch.randn(3, 4, 2, dtype=torch.float64)
-    module = FitzpatrickLogisticLoss(tightness=2.0)
     expected = F.fitzpatrick_logistic_probabilities(x, 2.0, dim=1)
-    torch.testing.assert_close(module.probabilities(x), expected)
-    torch.testing.assert_close(module.probabilities(x).sum(1), torch.ones(3, 2, dtype=x.dtype))
+    torch.testing.assert_close(FitzpatrickLogisticLoss(tightness=2.0).probabilities(x), expected)
     compiled = torch.compile(F.fitzpatrick_logistic_probabilities, fullgraph=True, backend="eager")
     torch.testing.assert_close(compiled(x, 2.0, 1), expected)
 
@@ -338,16 +291,13 @@ def test_jax(name: str) -> None:
     jax = pytest.importorskip("jax")
     from fitzpatrick import jax as fitzpatrick_jax
 
-    function = getattr(fitzpatrick_jax, f"{name}_probabilities")
-    scores = seeded(10).normal(size=(3, 4))
-    expected = fp.get_loss(name, tightness=0.5).probabilities(scores)
-    compiled = jax.jit(lambda x: function(x, 0.5))
-    np.testing.assert_allclose(compiled(scores), expected, rtol=1e-12)
+    function, loss = getattr(fitzpatrick_jax, f"{name}_probabilities"), fp.get_loss(name, 0.5)
+    scores, v = seeded(10).normal(size=(2, 3, 4))
+    expected, step = loss.probabilities(scores), 1e-6
+    found, slope = jax.jvp(jax.jit(lambda x: function(x, 0.5)), (scores,), (v,))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    difference = (expected - loss.probabilities(scores - step * v)) / step
+    np.testing.assert_allclose(slope, difference, atol=1e-4)
     where = np.asarray([True, True, False, True])
-    kept = fp.get_loss(name, tightness=0.5).probabilities(scores[:, where])
-    np.testing.assert_allclose(function(scores, 0.5, where=where)[:, where], kept, rtol=1e-12)
-    step = 1e-6
-    v = seeded(11).normal(size=(3, 4))
-    slope = (expected - fp.get_loss(name, tightness=0.5).probabilities(scores - step * v)) / step
-    found = jax.jvp(compiled, (scores,), (v,))[1]
-    np.testing.assert_allclose(found, slope, atol=1e-4)
+    kept = function(scores, 0.5, where=where)[:, where]
+    np.testing.assert_allclose(kept, loss.probabilities(scores[:, where]), rtol=1e-12)

@@ -236,13 +236,7 @@ def without_derivatives(x: Array) -> Array:
 
 
 def with_derivative(p: Array, x: Array, product: Callable[[Array], Array]) -> Array:
-    """p, a function of x that an iteration found, with its derivative in x.
-
-    Args:
-        p: the value, without a derivative.
-        x: the argument.
-        product: v ↦ J v, the Jacobian at x.
-    """
+    """p, a function of x that an iteration found, with its derivative v ↦ J v in x."""
     is_followed = is_jax(x) or (is_torch(x) and x.requires_grad)
     if not is_followed:
         return p
@@ -254,12 +248,8 @@ def with_derivative(p: Array, x: Array, product: Callable[[Array], Array]) -> Ar
 def on_host(function: Callable[..., Any], x: Array, shape: tuple[int, ...] | None = None) -> Array:
     """What a NumPy function makes of x, in the library, device and dtype of x.
 
-    JAX calls it back from compiled code. The result has no derivative.
-
-    Args:
-        function: takes x as a NumPy array.
-        x: an array of any library.
-        shape: of the result after the leading axes of x, by default its last one.
+    JAX calls it back from compiled code. The result has no derivative. Its shape is given without
+    the leading axes of x, and is by default that of x.
     """
     shape = tuple(x.shape) if shape is None else (*x.shape[:-1], *shape)
     if is_jax(x):

@@ -57,6 +57,26 @@ def iterate(step: Callable[[State], State], state: State, max_steps: int) -> Sta
     return found
 
 
+def find_root_in_jax(
+    residual: Callable[[Array], Array],
+    improve: Callable[[State], State],
+    state: State,
+    max_steps: int,
+    divide: Callable[[Callable[[Array], Array], Array], Array],
+) -> Array:
+    """The root that :func:`iterate` finds while JAX traces, in a loop that is compiled once.
+
+    A loop cannot be differentiated backward, but its root can, as often as one likes, where
+    ``divide`` solves the linear equations of the residual's slope.
+    """
+    from jax import lax
+
+    def find_root(_: Callable[[Array], Array], start: Array) -> Array:
+        return iterate(improve, (start, *state[1:]), max_steps)[0]
+
+    return lax.custom_root(residual, state[0], find_root, divide)
+
+
 def newton_steps(theta: Array) -> int:
     """Number of Newton steps that reach the precision of ``theta`` on any input.
 
@@ -85,17 +105,11 @@ def solve_tau(
     steps: int,
     bend: float = 1.0,
 ) -> Array:
-    r"""Newton's method for Σ p(τ) = 1 on :math:`g^\beta`, from the left.
+    r"""Newton's method for Σ p(τ) = 1 on :math:`g^\beta`, with β the power, or on log g.
 
-    Args:
-        point: τ ↦ (p, −∂p/∂τ), entry by entry.
-        tau: starting point, shape (…, 1), not above the root.
-        power: β; 0 means log g.
-        steps: how many steps to take; NumPy and JAX stop once every row has converged.
-        bend: the length in τ over which log p has a curvature of one.
-
-    Returns:
-        τ, which after one more step is within some rounding errors of the root.
+    From a τ, (…, 1), not above the root, and for τ ↦ (p, −∂p/∂τ), entry by entry. The bend is the
+    length in τ over which log p has a curvature of one. NumPy and JAX stop once every row has
+    converged: after one more step τ is within some rounding errors of the root.
     """
     has_loop = is_jax(tau) and steps > MAX_UNROLLED_STEPS
     early = has_loop or may_stop_early(tau)
@@ -137,29 +151,21 @@ def _solve_tau_in_jax(
     steps: int,
     bend: float,
 ) -> Array:
-    """Newton's method while JAX traces, in a loop that is compiled once.
+    """Newton's method while JAX traces."""
 
-    A loop cannot be differentiated backward, but the root that it finds can, as often as one likes.
-    """
-    from jax import lax
-
-    def find_root(_: Callable[[Array], Array], start: Array) -> Array:
-        def improve(state: tuple[Array, ...]) -> tuple[Array, ...]:
-            tau, before, _, left = state
-            step = newton_step(*point(tau), power)
-            tau, is_long = advance(tau, step, start)
-            is_far, before = _look_ahead(step, before, left == steps, power, bend)
-            return tau, before, (is_long & is_far).any(), left - 1
-
-        # for shard_map, which wants it to vary as scores do
-        goes_on = (start == start).any() | True
-        state = start, namespace(start).zeros_like(start), goes_on, steps
-        return lax.while_loop(lambda state: state[2] & (state[3] > 0), improve, state)[0]
+    def improve(state: State) -> State:
+        now, before, is_first, _ = state
+        step = newton_step(*point(now), power)
+        now, is_long = advance(now, step, tau)
+        is_far, before = _look_ahead(step, before, is_first, power, bend)
+        return now, before, is_first & False, is_long & is_far
 
     def divide(slope: Callable[[Array], Array], excess: Array) -> Array:
         return excess / slope(namespace(excess).ones_like(excess))
 
-    return lax.custom_root(lambda tau: row_sum(point(tau)[0]) - 1, tau, find_root, divide)
+    everywhere = tau == tau
+    state = tau, namespace(tau).zeros_like(tau), everywhere, everywhere
+    return find_root_in_jax(lambda t: row_sum(point(t)[0]) - 1, improve, state, steps, divide)
 
 
 def advance(tau: Array, step: Array, start: Array | float = 0.0) -> tuple[Array, Array]:
@@ -265,13 +271,9 @@ def shift_shard_to_root(
 ) -> Array:
     """s = θ − τ for scores θ that are a part of the classes, from sums over all parts.
 
-    Args:
-        point: s ↦ (p, ∂p/∂s).
-        theta: the scores of this part, less the maximum of all.
-        bracket: a τ not above the root, and one not below it, (…, 1); None if none is known.
-        power: β; 0 means log g.
-        steps: how many Newton steps to take without an upper end; 0 where the first is exact.
-        sum_shards: the sums over all parts of numbers (…, m), m for each row.
+    The scores are less by the maximum of all parts. The bracket has a τ not above the root, and one
+    not below it, (…, 1), or None: then some Newton steps are taken, 0 where the first is exact.
+    ``sum_shards`` gives the sums over all parts of numbers (…, m), m for each row.
     """
 
     def sums_at(tau: Array) -> Array:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from ._array import Array, inner, namespace, quiet
 from ._validation import Restore, as_pair, as_points, as_tightness
 from .regularizers import Regularizer, Solution
+from .regularizers._base import PointSolution
 from .sets import ConvexSet
 
 __all__ = [
@@ -206,7 +207,9 @@ class TargetDependent(Regularizer):
             raise NotImplementedError(_NO_DERIVATIVES.format("loss of another tightness"))
         # Ω_y(y') − Ω_y(y) − ⟨y' − y, θ⟩, which is exactly 0 at the target itself
         change = self.potential(y) - self.omega.potential(self.y) - inner(y - self.y, theta)
-        return _ShiftedSolution(self._solve(theta), y, change)
+        own = self._solve(theta)
+        product = own.hessian_product
+        return PointSolution(y, own.y_star, lambda: own.value() + change, product, own.slope)
 
     def _solve(self, theta: Array) -> Solution:
         return self.omega.solve(self.y, theta, self.tightness)
@@ -215,25 +218,3 @@ class TargetDependent(Regularizer):
 _NO_DERIVATIVES = (
     "a target-dependent regularizer serves in FenchelYoungLoss; its own {} is not known"
 )
-
-
-@dataclass(frozen=True, eq=False)
-class _ShiftedSolution(Solution):
-    """A known maximizer with another target, which moves the value by a known amount."""
-
-    solution: Solution
-    y: Array
-    change: Array
-
-    @property
-    def y_star(self) -> Array:
-        return self.solution.y_star
-
-    def value(self) -> Array:
-        return self.solution.value() + self.change
-
-    def slope(self) -> Array | None:
-        return self.solution.slope()
-
-    def hessian_product(self, v: Array) -> Array:
-        return self.solution.hessian_product(v)

@@ -1,19 +1,17 @@
-"""Batches of targets and scores for a property, drawn by hypothesis."""
+"""Batches of targets and scores for a property."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from hypothesis import Phase, given, note, settings
-from hypothesis import strategies as st
+import pytest
 
 import fitzpatrick as fp
-from tests.contracts.cases import Case
+from tests.contracts.cases import CASES, Case
 from tests.helpers import (
     FLOOR_IN_EPS,
     RELATIVE,
@@ -123,21 +121,8 @@ def draw_batch(
     return Batch(case, xp, dtype, int(rng.choice(CLASSES[xp.name])), rng, float(rng.choice(scales)))
 
 
-def check_all(
-    case: Case,
-    xp: Library,
-    dtype: str,
-    check: Callable[[Batch], None],
-    scales: tuple[float, ...] = SCALES,
-) -> None:
-    """Run a check on the batches that hypothesis draws."""
-
-    # a smaller seed makes no simpler batch, so that shrinking would only take time
-    @settings(max_examples=EXAMPLES, phases=[Phase.generate])
-    @given(seed=st.integers(0, 2**32 - 1))
-    def run(seed: int) -> None:
-        batch = draw_batch(case, xp, dtype, seed, check.__qualname__, scales)
-        note(f"k={batch.k}, scale={batch.scale}")
-        check(batch)
-
-    run()
+def every_batch(cases: list[Case] = CASES, scales: tuple[float, ...] = SCALES) -> Any:
+    """Parametrize a test by batches: of each case, as many as EXAMPLES, with scores of a scale."""
+    drawn = [(case, seed, scales) for case in cases for seed in range(EXAMPLES)]
+    ids = [f"{case.name}-{seed}" for case, seed, _ in drawn]
+    return pytest.mark.parametrize("batch", drawn, ids=ids, indirect=True)

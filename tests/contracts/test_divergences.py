@@ -7,106 +7,88 @@ import fitzpatrick as fp
 from fitzpatrick.divergences import TargetDependent, bregman, fitzpatrick, lower_bound
 from fitzpatrick.regularizers import Bernoulli, Indicator, Negentropy, SquaredNorm, Tsallis
 from fitzpatrick.sets import Box, L1Ball, L2Ball, Orthant, Simplex
-from tests.contracts.cases import CASES, Case, Corner
-from tests.contracts.draws import Batch, check_all
+from tests.contracts.cases import Corner
+from tests.contracts.draws import Batch, every_batch
 from tests.helpers import TWO_WAYS, Library, assert_at_most, assert_close, to_numpy
 
-every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
-
-@every_case
-def test_losses_are_the_fenchel_young_losses_of_omega_y(
-    case: Case, xp: Library, dtype: str
-) -> None:
+@every_batch()
+def test_losses_are_the_fenchel_young_losses_of_omega_y(batch: Batch) -> None:
     """L_c[Ω](y, θ) = L_FY[Ω_y](y, θ) with one maximizer; away from its target Ω_y sees more."""
-
-    def check(batch: Batch) -> None:
-        y, theta = batch.array(batch.draw_targets()), batch.array(batch.draw_scores())
-        z = batch.array(batch.draw_targets())
-        size = np.max(np.abs(to_numpy(theta)), axis=-1)
-        product = np.sum(to_numpy(z) * to_numpy(theta), axis=-1)
-        sizes = np.sum(np.abs(to_numpy(z) * to_numpy(theta)), axis=-1)
-        for loss in batch.losses:
-            omega_y = TargetDependent(batch.omega, y, loss.tightness)
-            same = fp.FenchelYoungLoss(omega_y)
-            solution = batch.solve(loss, y, theta)
-            value, y_star = to_numpy(solution.value()), to_numpy(solution.y_star)
-            assert_close(same.value(y, theta), value, rtol=0, atol=batch.slack(value))
-            unit = batch.slack(np.max(np.abs(y_star), axis=-1))[:, None]
-            assert_close(same.y_star(y, theta), y_star, rtol=0, atol=unit)
-            assert_close(same.link(theta), y_star, rtol=0, atol=unit)
-
-            # the definition, at a third point: Ω_y(z) + Ω_y*(θ) − ⟨z, θ⟩ >= 0
-            own, conjugate = to_numpy(omega_y.value(z)), to_numpy(omega_y.conjugate(theta))
-            other = same.value(z, theta)
-            slack = batch.slack(own, conjugate, sizes, value, size)
-            assert_close(other, own + conjugate - product, rtol=0, atol=slack)
-            assert_at_most(0.0, other, slack)
-
-    check_all(case, xp, dtype, check)
-
-
-@every_case
-def test_lower_bound(case: Case, xp: Library, dtype: str) -> None:
-    """0 <= ⟨y − y*, ∇²Ψ(y*)(y − y*)⟩ <= L_F, with equality where only Σ y = 1 is active."""
-
-    def check(batch: Batch) -> None:
-        omega = batch.omega
-        y, theta = batch.array(batch.draw_targets()), batch.array(batch.draw_scores())
-        solution = batch.solve(fp.FitzpatrickLoss(omega), y, theta)
+    y, theta = batch.array(batch.draw_targets()), batch.array(batch.draw_scores())
+    z = batch.array(batch.draw_targets())
+    size = np.max(np.abs(to_numpy(theta)), axis=-1)
+    product = np.sum(to_numpy(z) * to_numpy(theta), axis=-1)
+    sizes = np.sum(np.abs(to_numpy(z) * to_numpy(theta)), axis=-1)
+    for loss in batch.losses:
+        omega_y = TargetDependent(batch.omega, y, loss.tightness)
+        same = fp.FenchelYoungLoss(omega_y)
+        solution = batch.solve(loss, y, theta)
         value, y_star = to_numpy(solution.value()), to_numpy(solution.y_star)
-        bound = to_numpy(lower_bound(omega, y, theta))
-        # y* may underflow where y is positive, and the bound with it
-        tiny = np.sqrt(np.finfo(dtype).tiny)
-        usable = ~np.any((y_star < tiny) & (to_numpy(y) > 0), axis=-1)
-        slack = batch.slack(value)
-        assert_at_most(0.0, bound[usable], slack=0.0)
-        assert_at_most(bound[usable], value[usable], slack[usable])
-        if omega.has_kinks:
-            return
-        # without kinks y* is inside. 1 − y* is rounded where y* is read off as one number.
-        p = to_numpy(y)
-        usable &= np.all((y_star < 0.99) | (p == y_star) | (not omega.is_entrywise), axis=-1)
-        # an error of y* counts 2 |1 − y/y*| times in (y − y*)²/y*, and y/y* = ω is at most the
-        # spread of the scores: of the order of 100 here
-        assert_close(bound[usable], value[usable], rtol=0, atol=100 * slack[usable])
+        assert_close(same.value(y, theta), value, rtol=0, atol=batch.slack(value))
+        unit = batch.slack(np.max(np.abs(y_star), axis=-1))[:, None]
+        assert_close(same.y_star(y, theta), y_star, rtol=0, atol=unit)
+        assert_close(same.link(theta), y_star, rtol=0, atol=unit)
 
-    check_all(case, xp, dtype, check, scales=(1e-3, 1.0, 10.0))
+        # the definition, at a third point: Ω_y(z) + Ω_y*(θ) − ⟨z, θ⟩ >= 0
+        own, conjugate = to_numpy(omega_y.value(z)), to_numpy(omega_y.conjugate(theta))
+        other = same.value(z, theta)
+        slack = batch.slack(own, conjugate, sizes, value, size)
+        assert_close(other, own + conjugate - product, rtol=0, atol=slack)
+        assert_at_most(0.0, other, slack)
 
 
-@every_case
-def test_divergences_are_ordered(case: Case, xp: Library, dtype: str) -> None:
+@every_batch(scales=(1e-3, 1.0, 10.0))
+def test_lower_bound(batch: Batch) -> None:
+    """0 <= ⟨y − y*, ∇²Ψ(y*)(y − y*)⟩ <= L_F, with equality where only Σ y = 1 is active."""
+    omega = batch.omega
+    y, theta = batch.array(batch.draw_targets()), batch.array(batch.draw_scores())
+    solution = batch.solve(fp.FitzpatrickLoss(omega), y, theta)
+    value, y_star = to_numpy(solution.value()), to_numpy(solution.y_star)
+    bound = to_numpy(lower_bound(omega, y, theta))
+    # y* may underflow where y is positive, and the bound with it
+    tiny = np.sqrt(np.finfo(batch.dtype).tiny)
+    usable = ~np.any((y_star < tiny) & (to_numpy(y) > 0), axis=-1)
+    slack = batch.slack(value)
+    assert_at_most(0.0, bound[usable], slack=0.0)
+    assert_at_most(bound[usable], value[usable], slack[usable])
+    if omega.has_kinks:
+        return
+    # without kinks y* is inside. 1 − y* is rounded where y* is read off as one number.
+    p = to_numpy(y)
+    usable &= np.all((y_star < 0.99) | (p == y_star) | (not omega.is_entrywise), axis=-1)
+    # an error of y* counts 2 |1 − y/y*| times in (y − y*)²/y*, and y/y* = ω is at most the
+    # spread of the scores: of the order of 100 here
+    assert_close(bound[usable], value[usable], rtol=0, atol=100 * slack[usable])
+
+
+@every_batch(scales=(1.0,))
+def test_divergences_are_ordered(batch: Batch) -> None:
     """0 <= D_F <= D_Ω, 0 at z = y on the boundary as well, and the supremum above the infimum."""
-
-    def check(batch: Batch) -> None:
-        omega = batch.omega
-        y, z = batch.array(batch.draw_targets()), batch.array(batch.draw_targets())
-        large, small = to_numpy(bregman(omega, y, z)), to_numpy(fitzpatrick(omega, y, z))
-        assert_at_most(0.0, small, slack=0.0)
-        assert_at_most(0.0, large, batch.slack(np.ones_like(large)))
-        assert_at_most(small, large, batch.slack(np.where(np.isfinite(large), large, 1)))
-        sizes = np.max(np.abs(to_numpy(z)), axis=-1)
-        for divergence in (bregman, fitzpatrick):
-            assert_close(divergence(omega, z, z), 0.0, rtol=0, atol=batch.slack(sizes))
-        for c in (loss.tightness for loss in batch.losses):
-            other = to_numpy(fitzpatrick(omega, y, z, tightness=c))
-            at_end = {0.0: large, 1.0: small}.get(c)
-            if at_end is not None:
-                finite = np.isfinite(at_end)
-                assert_close(
-                    other[finite], at_end[finite], rtol=0, atol=batch.slack(at_end)[finite]
-                )
-            assert_at_most(0.0, other, slack=0.0)
-            assert_at_most(other, large, batch.slack(np.where(np.isfinite(large), large, 1)))
-        if case.has_faces:
-            upper = to_numpy(fitzpatrick(omega, y, z, bound="sup"))
-            assert_at_most(small, upper, batch.slack(small))
-            finite = np.isfinite(upper)
-            assert_close(upper[finite], small[finite], rtol=0, atol=batch.slack(small)[finite])
-            at_z = fitzpatrick(omega, z, z, bound="sup")
-            assert_close(at_z, 0.0, rtol=0, atol=batch.slack(sizes))
-
-    check_all(case, xp, dtype, check, scales=(1.0,))
+    omega = batch.omega
+    y, z = batch.array(batch.draw_targets()), batch.array(batch.draw_targets())
+    large, small = to_numpy(bregman(omega, y, z)), to_numpy(fitzpatrick(omega, y, z))
+    assert_at_most(0.0, small, slack=0.0)
+    assert_at_most(0.0, large, batch.slack(np.ones_like(large)))
+    assert_at_most(small, large, batch.slack(np.where(np.isfinite(large), large, 1)))
+    sizes = np.max(np.abs(to_numpy(z)), axis=-1)
+    for divergence in (bregman, fitzpatrick):
+        assert_close(divergence(omega, z, z), 0.0, rtol=0, atol=batch.slack(sizes))
+    for c in (loss.tightness for loss in batch.losses):
+        other = to_numpy(fitzpatrick(omega, y, z, tightness=c))
+        at_end = {0.0: large, 1.0: small}.get(c)
+        if at_end is not None:
+            finite = np.isfinite(at_end)
+            assert_close(other[finite], at_end[finite], rtol=0, atol=batch.slack(at_end)[finite])
+        assert_at_most(0.0, other, slack=0.0)
+        assert_at_most(other, large, batch.slack(np.where(np.isfinite(large), large, 1)))
+    if batch.case.has_faces:
+        upper = to_numpy(fitzpatrick(omega, y, z, bound="sup"))
+        assert_at_most(small, upper, batch.slack(small))
+        finite = np.isfinite(upper)
+        assert_close(upper[finite], small[finite], rtol=0, atol=batch.slack(small)[finite])
+        at_z = fitzpatrick(omega, z, z, bound="sup")
+        assert_close(at_z, 0.0, rtol=0, atol=batch.slack(sizes))
 
 
 INF = np.inf

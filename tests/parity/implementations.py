@@ -317,6 +317,7 @@ def _with_kernel(engine: str) -> tuple[str, ...]:
 
 # those of any other α take labels alone
 TRITON = tuple(name for name in _with_kernel("triton") if not name.startswith("tsallis"))
+NUMPY_ROWS = _with_kernel("numpy")
 ROW_KERNELS = ("logistic", "sparsemax", "entmax15")
 SIMPLEX = tuple(name for name, omega in REGULARIZERS.items() if omega.domain.has_labels)
 SOME = {"float64": MODES, "float32": (0.5,)}
@@ -329,7 +330,9 @@ WIDE = dict.fromkeys(
 
 IMPLEMENTATIONS = [
     Core("core", bad_labels=None),
-    Public("NumPy", forms=CSR, is_wide=True, bad_labels=ValueError),
+    Public("NumPy", forms=CSR, names=NUMPY_ROWS, is_wide=True, bad_labels=ValueError),
+    Public("NumPy, no rows of its own", forms=CSR, rows=96, is_wide=True, bad_labels=ValueError,
+           names=tuple(name for name in REGULARIZERS if name not in NUMPY_ROWS)),
     Public("arrays of PyTorch", "torch", rows=96, tightnesses=SOME, bad_labels=ValueError),
     Public("arrays of JAX", "jax", names=(*REST, "logistic"), rows=48, tightnesses=FEW,
            edges=("logistic",), bad_labels=ValueError),

@@ -15,25 +15,22 @@ are, how a target is read and how a case is named.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from .recipe import CASES, END_CASES, OTHER_CASES, regularizer_of, rounded, tightness_of
+from .recipe import CASES, END_CASES, recompute, regularizer_of
 
 __all__ = [
     "CASES",
     "DTYPES",
     "END_CASES",
-    "OTHER_CASES",
     "Points",
     "data_path",
     "load",
     "recompute",
     "regularizer_of",
-    "tightness_of",
 ]
 
 DTYPES = ("float64", "float32")
@@ -77,13 +74,3 @@ def load(
         y, theta, y_star = (array[np.repeat(rows, sizes)].reshape(-1, k) for array in flat)
         groups.append(Points(y, theta, value[rows], y_star))
     return tuple(groups)
-
-
-def recompute(
-    case: str, y_row: Iterable[float], theta_row: Iterable[float]
-) -> tuple[float, np.ndarray]:
-    """The loss and its maximizer at one row, from the definition, correctly rounded.
-
-    The case may have any tightness, stored or not.
-    """
-    return rounded(case, y_row, theta_row)

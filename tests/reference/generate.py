@@ -19,7 +19,7 @@ import sys
 import numpy as np
 
 from . import DTYPES, data_path
-from .recipe import ENDS, MANY, OTHERS, REGULARIZERS, Regularizer, rounded
+from .recipe import ENDS, MANY, OTHERS, REGULARIZERS, Regularizer, recompute
 
 
 def write(regularizer: Regularizer, tightnesses: tuple[float, ...], dtype: str) -> None:
@@ -36,7 +36,7 @@ def write(regularizer: Regularizer, tightnesses: tuple[float, ...], dtype: str) 
     ends = np.cumsum(arrays["k"], dtype=int)[:-1]
     rows = list(zip(*(np.split(arrays[name], ends) for name in ("y", "theta")), strict=True))
     for case in cases:
-        found = [rounded(case, y, theta) for y, theta in rows]
+        found = [recompute(case, y, theta) for y, theta in rows]
         arrays[f"{case}.value"] = np.array([value for value, _ in found])
         arrays[f"{case}.y_star"] = np.concatenate([y_star for _, y_star in found])
     np.savez_compressed(path, **arrays)

@@ -69,6 +69,8 @@ def resolve(attempt: Callable[[], Evaluation], digits: int) -> Evaluation:
             except NotConvergedError:
                 precision = _raised(precision, 2 * precision)
                 continue
+            if not evaluation.magnitude:
+                return evaluation
             error = evaluation.magnitude * mpf(10) ** (GUARD_DIGITS - precision)
             if evaluation.value >= error * mpf(10) ** digits:
                 return evaluation

@@ -43,11 +43,9 @@ from .exact import (
     CUBE,
     ORTHANT,
     REALS,
+    Ball,
     CrossPolytope,
-    PerceptronBallLoss,
-    PerceptronLoss,
-    Polyhedron,
-    QuadraticBallLoss,
+    Domain,
     QuadraticLoss,
     Simplex,
 )
@@ -62,7 +60,7 @@ OTHERS = (0.25, 0.5, 2.0)
 # Those of the few rows that are stored for many tightnesses, near 0 and far beyond 1.
 MANY = (0.0, 0.001, 0.5, 1.0, 1.5, 3.0, 10.0, 100.0)
 
-Loss = SmoothLoss | QuadraticLoss | QuadraticBallLoss | PerceptronLoss | PerceptronBallLoss
+Loss = SmoothLoss | QuadraticLoss
 
 
 @dataclass(frozen=True)
@@ -94,12 +92,12 @@ def _smooth(name: str, domain: str, potential: Potential) -> Regularizer:
     return Regularizer(name, domain, lambda c: SmoothLoss(potential, c, on_simplex))
 
 
-def _quadratic(name: str, domain: str, polyhedron: Polyhedron) -> Regularizer:
-    return Regularizer(name, domain, lambda c: QuadraticLoss(polyhedron, c))
+def _quadratic(name: str, domain: str, points: Domain) -> Regularizer:
+    return Regularizer(name, domain, lambda c: QuadraticLoss(points, c))
 
 
-def _indicator(name: str, domain: str, loss: Loss) -> Regularizer:
-    return Regularizer(name, domain, lambda _: loss, is_perceptron=True)
+def _indicator(name: str, domain: str, points: Domain) -> Regularizer:
+    return Regularizer(name, domain, lambda c: QuadraticLoss(points, c, 0), is_perceptron=True)
 
 
 def tsallis(alpha: float) -> Regularizer:
@@ -111,7 +109,7 @@ TSALLIS_ALPHAS = (1.1, 1.3, 1.7, 1.9)
 
 REGULARIZERS = (
     _quadratic("squared", "reals", REALS),
-    _indicator("perceptron", "simplex", PerceptronLoss(Simplex())),
+    _indicator("perceptron", "simplex", Simplex()),
     _smooth("logistic", "simplex", Tsallis(1.0)),
     _quadratic("sparsemax", "simplex", Simplex()),
     _smooth("entmax15", "simplex", Tsallis(1.5)),
@@ -119,12 +117,12 @@ REGULARIZERS = (
     _quadratic("sparse_sigmoid", "cube", CUBE),
     _smooth("poisson", "counts", Tsallis(1.0)),
     *map(tsallis, TSALLIS_ALPHAS),
-    Regularizer("sparsemap_l2_ball", "l2_ball", QuadraticBallLoss),
+    _quadratic("sparsemap_l2_ball", "l2_ball", Ball()),
     _quadratic("sparsemap_l1_ball", "l1_ball", CrossPolytope()),
     _quadratic("sparsemap_orthant", "orthant", ORTHANT),
-    _indicator("perceptron_cube", "cube", PerceptronLoss(CUBE)),
-    _indicator("perceptron_l2_ball", "l2_ball", PerceptronBallLoss()),
-    _indicator("perceptron_l1_ball", "l1_ball", PerceptronLoss(CrossPolytope())),
+    _indicator("perceptron_cube", "cube", CUBE),
+    _indicator("perceptron_l2_ball", "l2_ball", Ball()),
+    _indicator("perceptron_l1_ball", "l1_ball", CrossPolytope()),
 )
 _BY_NAME = {regularizer.name: regularizer for regularizer in REGULARIZERS}
 
@@ -174,7 +172,7 @@ def evaluate(
     return loss_of(case).evaluate(target(case, y), rationals(theta), digits)
 
 
-def rounded(case: str, y: Iterable[float], theta: Iterable[float]) -> tuple[float, np.ndarray]:
+def recompute(case: str, y: Iterable[float], theta: Iterable[float]) -> tuple[float, np.ndarray]:
     """The doubles nearest to the loss and to its maximizer (a row of NaN if not unique).
 
     A result next to the midpoint of two doubles, such as the sum of two scores plus 1e-74, needs

@@ -28,15 +28,14 @@ p keeps its relative precision: log p on :math:`[0, \infty)`, logit p on :math:`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from mpmath import mp, mpf
 
 from .precision import GUARD_DIGITS, Evaluation, NotConvergedError, resolve
-from .roots import increasing_root
 
 # Digits of the robust first solve, which Newton's method then polishes.
 START_DIGITS = 30
@@ -52,34 +51,13 @@ class Local(NamedTuple):
     d3: mpf  # w² ψ'''(p)
 
 
-class Potential(Protocol):
-    """A scalar convex ψ and the coordinate x in which its argument is represented."""
-
-    def at(self, x: mpf) -> Local: ...
-
-    def value(self, p: mpf) -> mpf:
-        """ψ(p)."""
-        ...
-
-    def slope(self, p: mpf) -> mpf:
-        """ψ'(p), also at p = 0 where it is finite."""
-        ...
-
-    def gap(self, y: mpf, local: Local) -> mpf:
-        """(y − p) / w without cancellation where p is close to an end of its interval."""
-        ...
-
-    def at_zero(self) -> tuple[mpf, mpf]:
-        """ψ'(0+) and ψ''(0+)."""
-        ...
-
-
 @dataclass(frozen=True)
 class Tsallis:
     """ψ(p) = p ((p^β − 1)/β − 1)/α with β = α − 1, in x = log p; p log p − p for α = 1.
 
     ψ' = (p^β − 1)/β stays finite as α approaches 1. On the simplex a multiple of p changes nothing,
-    so that this is (p^α − p)/(α (α − 1)), or p log p, as well.
+    so that this is (p^α − p)/(α (α − 1)), or p log p, as well. ``gap`` is (y − p)/w without
+    cancellation where p is close to an end of its interval, ``at_zero`` ψ'(0+) and ψ''(0+).
     """
 
     alpha: float  # its exact value
@@ -133,6 +111,9 @@ class BinaryNegentropy:
 
     def at_zero(self) -> tuple[mpf, mpf]:
         return mpf("-inf"), mpf("inf")
+
+
+Potential = Tsallis | BinaryNegentropy
 
 
 @dataclass
@@ -262,15 +243,12 @@ class _Point:
 
         return increasing_root(residual, guess, tolerance)
 
-    # The polish: Newton's method on all x_i and τ at once, at doubling precision.
+    # The polish: Newton's method on all x_i and τ at once.
 
     def _polish(self, start: Root) -> Root:
         x, tau = list(start.x), start.tau
-        for digits in _ladder(mp.dps):
-            with mp.workdps(digits):
-                x, tau, _ = self._newton_step(x, tau)
         previous = mpf("inf")
-        for _ in range(12):
+        for _ in range(16):
             x, tau, change = self._newton_step(x, tau)
             # Quadratic convergence ends in rounding noise: either below the guard digits, or at
             # a level set by a small dG/dx, where the steps no longer shrink.
@@ -333,13 +311,41 @@ class _Point:
 
 
 def _exact(numbers: Sequence[Fraction]) -> list[mpf]:
-    return [mpf(number.numerator) / number.denominator for number in numbers]
+    return [mp.convert(number) for number in numbers]
 
 
-def _ladder(digits: int) -> list[int]:
-    """Precisions that double up to half of ``digits``: Newton's method doubles its digits."""
-    steps: list[int] = []
-    while digits > 2 * START_DIGITS:
-        digits = digits // 2 + 4
-        steps.append(digits)
-    return steps[::-1]
+def increasing_root(
+    function: Callable[[mpf], tuple[mpf, mpf]],
+    start: mpf,
+    tolerance: mpf,
+    bracket: tuple[mpf | None, mpf | None] = (None, None),
+) -> mpf:
+    """Root of an increasing ``function``, which returns its value and its slope.
+
+    Newton's method, kept honest: a step that leaves the bracket, or that is not half as long as
+    the step before, is replaced by a bisection, or by a doubled step while one end of the
+    bracket is still unknown. So neither flat nor steep exponentials stall it.
+    """
+    lower, upper = bracket
+    point, last_step = start, mpf(4)
+    for _ in range(2000):
+        value, slope = function(point)
+        if value == 0:
+            return point
+        if value < 0:
+            lower = point
+        else:
+            upper = point
+        step = -value / slope if slope > 0 else None
+        if step is not None and abs(step) <= tolerance * (1 + abs(point)):
+            return point + step
+        if lower is not None and upper is not None:
+            if upper - lower <= tolerance * (1 + abs(point)):
+                return (lower + upper) / 2
+            inside = step is not None and lower < point + step < upper
+            if not inside or abs(step) > last_step / 2:
+                step = (lower + upper) / 2 - point
+        elif step is None or abs(step) > last_step / 2:
+            step = 2 * last_step if value < 0 else -2 * last_step
+        point, last_step = point + step, abs(step)
+    raise ArithmeticError("no root after 2000 steps")

@@ -11,7 +11,7 @@ from mpmath import mp, mpf
 
 from tests.helpers import TEST_ALL, seeded
 from tests.reference import CASES, DTYPES, END_CASES, load, recompute
-from tests.reference.exact import CUBE, ORTHANT, REALS, CrossPolytope, QuadraticLoss, Simplex
+from tests.reference.exact import CUBE, ORTHANT, REALS, Ball, CrossPolytope, QuadraticLoss, Simplex
 from tests.reference.precision import Evaluation, to_float
 from tests.reference.recipe import (
     DIGITS,
@@ -32,10 +32,11 @@ Row = list[mpf]
 
 # Those whose losses depend on the tightness.
 CURVED = [regularizer for regularizer in REGULARIZERS if not regularizer.is_perceptron]
-POLYHEDRA = {
+DOMAINS = {
     "simplex": Simplex(),
     "cube": CUBE,
     "l1_ball": CrossPolytope(),
+    "l2_ball": Ball(),
     "orthant": ORTHANT,
     "reals": REALS,
     "counts": ORTHANT,
@@ -64,10 +65,7 @@ def generator(*key: str) -> np.random.Generator:
 
 
 def to_mp(numbers: Sequence[Fraction | mpf | float]) -> Row:
-    return [
-        mpf(number.numerator) / number.denominator if isinstance(number, Fraction) else mpf(number)
-        for number in numbers
-    ]
+    return [mp.convert(number) for number in numbers]
 
 
 def inputs(case: str, y: Sequence[float], theta: Sequence[float]) -> tuple[Row, Row]:
@@ -106,11 +104,7 @@ def moderate_rows(case: str, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
 
 def project(domain: str, row: np.ndarray) -> Row:
     """Euclidean projection of floats on C."""
-    if domain == "l2_ball":
-        exact = to_mp(row)
-        norm = mp.norm(exact)
-        return [entry / max(norm, 1) for entry in exact]
-    return to_mp(POLYHEDRA[domain].maximizer(rationals(row), Fraction(1)))
+    return to_mp(DOMAINS[domain].maximizer(rationals(row), Fraction(1))[0])
 
 
 def feasible(domain: str, rng: np.random.Generator, k: int) -> Row:

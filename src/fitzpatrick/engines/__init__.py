@@ -18,11 +18,10 @@ from .bind import (
     bind_like,
     bind_pair,
     bind_trusted,
-    hessian_product,
+    check_buffer,
     link,
     link_rows,
     probabilities,
-    value_and_gradient,
 )
 from .bound import BoundLoss, CoreLoss, HessianOperator
 from .rows import RowBlocks
@@ -41,10 +40,9 @@ __all__ = [
     "bind_like",
     "bind_pair",
     "bind_trusted",
+    "check_buffer",
     "find_kernel",
-    "hessian_product",
     "link",
     "link_rows",
     "probabilities",
-    "value_and_gradient",
 ]

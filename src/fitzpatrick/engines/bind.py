@@ -18,7 +18,7 @@ from .._validation import (
 )
 from ..regularizers import Regularizer
 from . import rows
-from .bound import BoundLoss, CoreLoss, Out
+from .bound import BoundLoss, CoreLoss
 from .rows import CoreKernel, RowBlocks, resolve_threads
 from .table import MIN_COMPILED_SIZE, Engine, find_kernel, kernel_maker, numba_compiles
 from .targets import FloatArray, NoTargets, TargetForm, wrap_targets
@@ -151,67 +151,7 @@ def bind_pair(
     return CoreLoss(omega, tightness, y), theta, restore
 
 
-def value_and_gradient(
-    omega: Regularizer, tightness: float, y: Any, theta: Any, out: Out, n_threads: int | None
-) -> tuple[Array, Array]:
-    """The loss of each row and its gradient, into ``out`` if given."""
-    bound, scores, restore = bind_pair(omega, tightness, y, theta, n_threads)
-    if out is None:
-        value, gradient = bound.value_and_gradient(scores)
-        return restore(value), restore(gradient)
-    given: Any = out  # by a user
-    if not isinstance(given, tuple) or len(given) != 2:
-        raise TypeError(
-            "out must be a tuple of two arrays, one for the value and one for the gradient"
-        )
-    like = restore(scores)
-    _check_buffer(out[0], "out[0]", tuple(scores.shape[:-1]), like, y)
-    _check_buffer(out[1], "out[1]", tuple(like.shape), like, y)
-    if np.may_share_memory(*out):
-        raise ValueError("out[0] overlaps out[1]; give two separate arrays")
-    if (like.dtype, like.shape) == (scores.dtype, scores.shape):
-        return bound.value_and_gradient(scores, out)
-    out[0][...], out[1][...] = map(restore, bound.value_and_gradient(scores))
-    return out
-
-
-def hessian_product(
-    omega: Regularizer,
-    tightness: float,
-    y: Any,
-    theta: Any,
-    v: Any,
-    out: Array | None,
-    n_threads: int | None,
-) -> Array:
-    """The Hessian in θ times v, into ``out`` if given."""
-    bound, scores, restore = bind_pair(omega, tightness, y, theta, n_threads)
-    v, _ = as_scores(v, "v")
-    like = restore(scores)
-    if tuple(v.shape) != tuple(like.shape):
-        raise ValueError(
-            f"v must have the shape of theta, got {tuple(v.shape)} and {tuple(like.shape)}"
-        )
-    if namespace(v) is not namespace(scores):
-        raise TypeError(
-            "v and theta must come from one array library, "
-            f"got {type(v).__name__} and {type(scores).__name__}"
-        )
-    if like.ndim > scores.ndim:  # matrices
-        v = namespace(v).reshape(v, tuple(scores.shape))
-    if out is None:
-        return restore(bound.hessian_product(scores, v))
-    _check_buffer(out, "out", tuple(like.shape), like, y)
-    is_v = out.ctypes.data == v.ctypes.data and out.strides == v.strides
-    if np.may_share_memory(out, v) and not is_v:
-        raise ValueError("out overlaps v, which is still needed; give v or another array")
-    if (like.dtype, like.shape) == (scores.dtype, scores.shape):
-        return bound.hessian_product(scores, v, out)
-    out[...] = restore(bound.hessian_product(scores, v))
-    return out
-
-
-def _check_buffer(out: Any, name: str, shape: tuple[int, ...], theta: Array, y: Any) -> None:
+def check_buffer(out: Any, name: str, shape: tuple[int, ...], theta: Array, y: Any) -> None:
     """Raise unless the results for y and θ can be written into ``out``."""
     if not (is_numpy(theta) and isinstance(out, np.ndarray)):
         raise TypeError(

@@ -54,12 +54,16 @@ def for_each_block(
     """Call ``work(rows, scratch)`` on every block of rows, on several threads where it pays."""
     n, k = shape
     step = block_rows(k, itemsize, block_bytes)
+    if 0 < n <= step:
+        with np.errstate(all="ignore"):  # ±∞ and NaN are handled, or passed on, on purpose
+            work(slice(0, n), Scratch())
+        return
     starts = iter(range(0, n, step))
     lock = threading.Lock()
 
     def run() -> None:
         scratch = Scratch()
-        with np.errstate(all="ignore"):  # ±∞ and NaN are handled, or passed on, on purpose
+        with np.errstate(all="ignore"):
             while True:
                 with lock:
                     start = next(starts, None)
@@ -206,11 +210,7 @@ class RowBlocks(BoundLoss):
     def _for_each_block(self, work: Callable[[slice, Scratch], None]) -> None:
         kernel, n_threads = self.kernel, self.n_threads if self.kernel.is_threaded else 1
         shape, itemsize = kernel.targets.shape, kernel.targets.dtype.itemsize
-        if 0 < shape[0] <= block_rows(shape[1], itemsize, kernel.block_bytes):
-            with np.errstate(all="ignore"):
-                work(slice(0, shape[0]), Scratch())
-        else:
-            for_each_block(shape, itemsize, n_threads, work, kernel.block_bytes)
+        for_each_block(shape, itemsize, n_threads, work, kernel.block_bytes)
 
     def _compute(
         self, output: Output, theta: FloatArray, value: FloatArray | None, out: FloatArray | None

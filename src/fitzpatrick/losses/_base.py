@@ -13,10 +13,13 @@ convex in y as well.
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 from .. import engines
-from .._array import Array, quiet
-from .._validation import as_order, as_tightness, check_label_domain
+from .._array import Array, namespace, quiet
+from .._validation import Restore, as_order, as_scores, as_tightness, check_label_domain
 from ..regularizers import Regularizer, Solution
 from ..regularizers.chain import Chain
 
@@ -73,12 +76,15 @@ class Loss:
         check_label_domain(self.regularizer.domain)
         return self.regularizer.solve_labels(labels, theta, self.tightness)
 
+    def _bind(
+        self, y: Array, theta: Array, n_threads: int | None
+    ) -> tuple[engines.BoundLoss, Array, Restore]:
+        return engines.bind_pair(self.regularizer, self.tightness, y, theta, n_threads)
+
     @quiet
     def value(self, y: Array, theta: Array, *, n_threads: int | None = None) -> Array:
         """The loss of each row, shape (n,); non-negative, 0 exactly at y = link(θ)."""
-        bound, theta, restore = engines.bind_pair(
-            self.regularizer, self.tightness, y, theta, n_threads
-        )
+        bound, theta, restore = self._bind(y, theta, n_threads)
         return restore(bound.value(theta))
 
     def __call__(self, y: Array, theta: Array) -> Array:
@@ -88,9 +94,7 @@ class Loss:
     @quiet
     def gradient(self, y: Array, theta: Array, *, n_threads: int | None = None) -> Array:
         """Gradient in θ, shape (n, k): y_star(y, θ) − y."""
-        bound, theta, restore = engines.bind_pair(
-            self.regularizer, self.tightness, y, theta, n_threads
-        )
+        bound, theta, restore = self._bind(y, theta, n_threads)
         return restore(bound.gradient(theta))
 
     @quiet
@@ -111,9 +115,24 @@ class Loss:
             n_threads: how many threads to use for NumPy scores, by default one per core. The
                 results do not depend on it.
         """
-        return engines.value_and_gradient(
-            self.regularizer, self.tightness, y, theta, out, n_threads
-        )
+        bound, scores, restore = self._bind(y, theta, n_threads)
+        if out is None:
+            value, gradient = bound.value_and_gradient(scores)
+            return restore(value), restore(gradient)
+        given: Any = out  # by a user
+        if not isinstance(given, tuple) or len(given) != 2:
+            raise TypeError(
+                "out must be a tuple of two arrays, one for the value and one for the gradient"
+            )
+        like = restore(scores)
+        engines.check_buffer(out[0], "out[0]", tuple(scores.shape[:-1]), like, y)
+        engines.check_buffer(out[1], "out[1]", tuple(like.shape), like, y)
+        if np.may_share_memory(*out):
+            raise ValueError("out[0] overlaps out[1]; give two separate arrays")
+        if (like.dtype, like.shape) == (scores.dtype, scores.shape):
+            return bound.value_and_gradient(scores, out)
+        out[0][...], out[1][...] = map(restore, bound.value_and_gradient(scores))
+        return out
 
     @quiet
     def hessian_product(
@@ -134,16 +153,35 @@ class Loss:
             out: NumPy array of shape (n, k) to write the result into; it may be ``v`` itself.
             n_threads: how many threads to use for NumPy scores, by default one per core.
         """
-        return engines.hessian_product(
-            self.regularizer, self.tightness, y, theta, v, out, n_threads
-        )
+        bound, scores, restore = self._bind(y, theta, n_threads)
+        v, _ = as_scores(v, "v")
+        like = restore(scores)
+        if tuple(v.shape) != tuple(like.shape):
+            raise ValueError(
+                f"v must have the shape of theta, got {tuple(v.shape)} and {tuple(like.shape)}"
+            )
+        if namespace(v) is not namespace(scores):
+            raise TypeError(
+                "v and theta must come from one array library, "
+                f"got {type(v).__name__} and {type(scores).__name__}"
+            )
+        if like.ndim > scores.ndim:  # matrices
+            v = namespace(v).reshape(v, tuple(scores.shape))
+        if out is None:
+            return restore(bound.hessian_product(scores, v))
+        engines.check_buffer(out, "out", tuple(like.shape), like, y)
+        is_v = out.ctypes.data == v.ctypes.data and out.strides == v.strides
+        if np.may_share_memory(out, v) and not is_v:
+            raise ValueError("out overlaps v, which is still needed; give v or another array")
+        if (like.dtype, like.shape) == (scores.dtype, scores.shape):
+            return bound.hessian_product(scores, v, out)
+        out[...] = restore(bound.hessian_product(scores, v))
+        return out
 
     @quiet
     def y_star(self, y: Array, theta: Array, *, n_threads: int | None = None) -> Array:
         """The maximizer that the gradient is made of, shape (n, k)."""
-        bound, theta, restore = engines.bind_pair(
-            self.regularizer, self.tightness, y, theta, n_threads
-        )
+        bound, theta, restore = self._bind(y, theta, n_threads)
         return restore(bound.y_star(theta))
 
     @quiet

@@ -21,6 +21,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any
 
 from .._array import (
@@ -37,7 +38,7 @@ from .._array import (
 )
 from .._root import newton_steps, shift_shard_to_root, shift_to_root
 from .._validation import Restore, as_points, as_scores
-from ..sets import ConvexSet, Flat
+from ..sets import ConvergenceError, ConvexSet, Flat
 from ._probabilities import chain_probabilities
 
 
@@ -73,6 +74,44 @@ class Solution(ABC):
         None where the Jacobian has no such form.
         """
         return None
+
+
+@dataclass(frozen=True, eq=False)
+class PointSolution(Solution):
+    """A maximizer p that has been found, with functions for the loss and the Hessian there."""
+
+    y: Array
+    p: Array
+    loss: Callable[[], Array]
+    product: Callable[[Array], Array]
+    find_slope: Callable[[], Array | None] | None = None
+    own_gradient: Array | None = None  # where that has more digits than p − y
+
+    @property
+    def y_star(self) -> Array:
+        return self.p
+
+    def value(self) -> Array:
+        return self.loss()
+
+    def gradient(self) -> Array:
+        return super().gradient() if self.own_gradient is None else self.own_gradient
+
+    def hessian_product(self, v: Array) -> Array:
+        return self.product(v)
+
+    def slope(self) -> Array | None:
+        return None if self.find_slope is None else self.find_slope()
+
+
+def family(divergence: Array, quadratic: Array, tightness: float) -> Array:
+    """D + c (Q − D), from D and c Q."""
+    xp = namespace(divergence)
+    if tightness <= 1:
+        return (1 - tightness) * divergence + quadratic
+    excess = quadratic - tightness * divergence
+    # both may be infinite, where a class with a target is masked
+    return divergence + xp.where(excess > 0, excess, xp.zeros_like(excess))
 
 
 def minus_target(p: Array, y: Array) -> Array:
@@ -466,6 +505,11 @@ class SeparableRegularizer(Regularizer):
     def is_entrywise(self) -> bool:
         return self.domain.is_product
 
+    @property
+    def has_equal_classes(self) -> bool:
+        """True if labels have losses, and all classes the same formulas."""
+        return self.is_coupled and self.domain.has_labels
+
     @abstractmethod
     def kernel(self, y: Array, tightness: float) -> Elementwise:
         """Formulas of the loss at targets y, which may be broadcast against the scores."""
@@ -510,6 +554,8 @@ class SeparableRegularizer(Regularizer):
         return solve_separable(self.kernel(y, tightness), y, theta, self.domain)
 
     def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:
+        if not self.has_equal_classes:
+            return super().solve_labels(labels, theta, tightness)
         is_label = mark_labels(labels, theta)
         zero = namespace(theta).zeros_like(theta[..., :1])
 
@@ -530,12 +576,12 @@ class SeparableRegularizer(Regularizer):
             return super().solve_probabilities(theta, tightness)
         if tightness == 0:
             return self.solve_link(theta)
-        return chain_probabilities(self, theta, tightness, has_equal_classes=True)
+        return chain_probabilities(self, theta, tightness, self.has_equal_classes)
 
     def solve_shard(
         self, y: Array, theta: Array, tightness: float, shard: Shard
     ) -> tuple[Array, Array]:
-        if not (self.is_coupled and self.domain.has_labels):
+        if not self.has_equal_classes:
             return super().solve_shard(y, theta, tightness, shard)
         zero_kernel = self.zero_kernel(namespace(theta).zeros_like(theta[..., :1]), tightness)
         return solve_separable_shard(self.kernel(y, tightness), zero_kernel, y, theta, shard)
@@ -543,7 +589,7 @@ class SeparableRegularizer(Regularizer):
     def solve_shard_labels(
         self, labels: Array, theta: Array, tightness: float, shard: Shard
     ) -> tuple[Array, Array]:
-        if not (self.is_coupled and self.domain.has_labels):
+        if not self.has_equal_classes:
             return super().solve_shard_labels(labels, theta, tightness, shard)
         xp = namespace(theta)
         is_label = shard.mark_labels(labels, theta)
@@ -555,6 +601,17 @@ class SeparableRegularizer(Regularizer):
             places, lambda _: is_label, self.kernel(zero + 1, tightness), zero_kernel
         )
         return solve_separable_shard(kernel, zero_kernel, is_label, theta, shard)
+
+
+def raise_unless(converged: Array, residual: Array, status: Enum, **numbers: object) -> None:
+    """Raise a status unless all rows have converged; its sentence may name any of the numbers."""
+    xp = namespace(converged)
+    if bool(xp.all(converged)):
+        return
+    worst = float(xp.max(xp.where(converged, xp.zeros_like(residual), residual)))
+    failed = int(xp.sum(xp.astype(~converged, xp.int64)))
+    where = f"in {failed} of {math.prod(converged.shape)} rows"
+    raise ConvergenceError(status, status.value.format(residual=worst, where=where, **numbers))
 
 
 def check_vectors(domain: ConvexSet) -> None:

@@ -71,7 +71,7 @@ def _log_leaving(theta: Array, tightness: float) -> Array:
 
 
 def chain_probabilities(
-    omega: "Regularizer", theta: Array, tightness: float, *, has_equal_classes: bool = False
+    omega: "Regularizer", theta: Array, tightness: float, has_equal_classes: bool = False
 ) -> Array:
     """The stationary distribution of the chain of a regularizer on the simplex, c > 0.
 

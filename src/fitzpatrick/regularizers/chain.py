@@ -21,6 +21,7 @@ for the :math:`\tau_i` of a row.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar
@@ -37,9 +38,9 @@ from .._array import (
     row_max,
     row_sum,
 )
-from ..sets import ConvergenceError, ConvexSet
+from ..sets import ConvexSet
 from ..special import logsumexp, sigmoid
-from ._base import Regularizer, Solution, at_labels, mark_labels
+from ._base import PointSolution, Regularizer, Solution, at_labels, mark_labels, raise_unless
 from ._probabilities import chain_probabilities
 
 
@@ -421,19 +422,40 @@ def _linearize(
     return pulls, _System(d, inverse, mass, schur)
 
 
+def _repeat(
+    step: Callable[[Any], Any],
+    state: Any,
+    times: int,
+    is_done: Callable[[Any], bool] = lambda _: False,
+) -> Any:
+    """The state after some steps, which JAX compiles as one; others may be done before."""
+    if is_jax(state[0]):
+        from jax import lax
+
+        return lax.fori_loop(0, times, lambda _, state: step(state), state)
+    for _ in range(times):
+        state = step(state)
+        if is_done(state):
+            break
+    return state
+
+
 def solve_chain(
     base: Regularizer, formulas: ChainFormulas, theta: Array, order: int, is_coupled: bool
 ) -> ChainSolution:
     """The chain of an order from y to θ."""
-    xp, y = namespace(theta), formulas.y
+    xp, y, given = namespace(theta), formulas.y, theta
     shares = [xp.full_like(theta, i / order) for i in range(1, order)]
     points = formulas.geodesic(base.solve_link(theta), xp.stack(shares))
     if is_coupled:
         points = points / row_sum(points)
-    for _ in range(formulas.sweeps):
+
+    def sweep(points: Array) -> Array:
         before = _stages(y, points[:-1])
-        scores = xp.concat([base.potential_gradient(points[1:]), theta[None, ...]], axis=0)
-        points = base.solve(before, scores, 1.0).y_star
+        scores = xp.concat([base.potential_gradient(points[1:]), given[None, ...]], axis=0)
+        return base.solve(before, scores, 1.0).y_star
+
+    points = _repeat(sweep, points, formulas.sweeps)
     is_masked = theta == -xp.inf
     if not formulas.has_zeros:  # classes whose mass underflows take no part
         least = float(xp.finfo(theta.dtype).smallest_normal)
@@ -483,65 +505,20 @@ def solve_chain(
         mass = xp.moveaxis(system.mass, -1, 0)[..., None]
         tau = row_sum(system.d * residual(w, tau, pulls)[0]) / mass
     state, steps = (w, tau, (w, tau, size(w, tau))), formulas.steps[precision_bits(theta)]
-    if is_jax(theta):
-        from jax import lax
 
-        state = lax.fori_loop(0, steps, lambda _, state: improve(*state), state)
-    else:
-        for _ in range(steps):
-            state = improve(*state)
-            if may_stop_early(theta) and not bool(xp.any(state[2][2] > eps(theta) ** 0.9)):
-                break
-    w, tau, best = state[2]
+    def is_done(state: Any) -> bool:
+        return may_stop_early(theta) and not bool(xp.any(state[2][2] > eps(theta) ** 0.9))
+
+    w, tau, best = _repeat(lambda state: improve(*state), state, steps, is_done)[2]
     is_lost = ~(best <= eps(theta) ** 0.5)
     if is_concrete(theta):
         has_answer = ~xp.any(xp.isnan(theta) | xp.isinf(theta), axis=-1) & xp.any(
             ~is_masked, axis=-1
         )
-        _raise_unless(~is_lost | ~has_answer, best, order)
+        raise_unless(~is_lost | ~has_answer, best, ChainStatus.STALLED, order=order)
     w = xp.where(is_lost[..., None], xp.full_like(w, xp.nan), w)
     pulls, system = _linearize(formulas, w, is_masked, is_coupled)
     return ChainSolution(formulas, w, system, pulls, is_masked & ~is_lost[..., None])
-
-
-def _raise_unless(converged: Array, size: Array, order: int) -> None:
-    xp = namespace(converged)
-    if bool(xp.all(converged)):
-        return
-    worst = float(xp.max(xp.where(converged, xp.zeros_like(size), size)))
-    raise ConvergenceError(
-        ChainStatus.STALLED, ChainStatus.STALLED.value.format(order=order, residual=worst)
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class LabelChainSolution(Solution):
-    """A label and all other classes as two classes, and the shares that the others have."""
-
-    y: Array  # the mask of the labels
-    pair: Solution
-    shares: Array
-
-    @property
-    def y_star(self) -> Array:
-        p = self.pair.y_star
-        return namespace(p).where(self.y, p[..., :1], p[..., 1:] * self.shares)
-
-    def gradient(self) -> Array:
-        gap = self.pair.gradient()
-        return namespace(gap).where(self.y, gap[..., :1], gap[..., 1:] * self.shares)
-
-    def value(self) -> Array:
-        return self.pair.value()
-
-    def hessian_product(self, v: Array) -> Array:
-        xp = namespace(v)
-        own = row_sum(xp.where(self.y, v, xp.zeros_like(v)))
-        mean = row_sum(self.shares * v)
-        change = self.pair.hessian_product(xp.concat([own, mean], axis=-1))
-        others = change[..., 1:] * self.shares
-        others = others + self.pair.y_star[..., 1:] * self.shares * (v - mean)
-        return xp.where(self.y, change[..., :1], others)
 
 
 @dataclass(frozen=True)
@@ -617,7 +594,7 @@ class Chain(Regularizer):
             return self.base.solve_labels(labels, theta, tightness)
         if self.base.entmax_alpha != 1:
             return super().solve_labels(labels, theta, tightness)
-        # classes with y = 0 keep their ratios, and act as one
+        # classes with y = 0 keep their ratios, and act as one beside the label
         xp = namespace(theta)
         is_label = mark_labels(labels, theta)
         others = xp.where(is_label, xp.full_like(theta, -xp.inf), theta)
@@ -625,7 +602,21 @@ class Chain(Regularizer):
         pair = xp.concat([at_labels(theta, labels), rest], axis=-1)
         y = xp.concat([xp.ones_like(rest), xp.zeros_like(rest)], axis=-1)
         shares = xp.exp(others - xp.where(rest == -xp.inf, xp.zeros_like(rest), rest))
-        return LabelChainSolution(is_label, self.solve(y, pair, 1.0), shares)
+        two = self.solve(y, pair, 1.0)
+        p = two.y_star
+
+        def spread(x: Array) -> Array:
+            return xp.where(is_label, x[..., :1], x[..., 1:] * shares)
+
+        def product(v: Array) -> Array:
+            own = row_sum(xp.where(is_label, v, xp.zeros_like(v)))
+            mean = row_sum(shares * v)
+            change = two.hessian_product(xp.concat([own, mean], axis=-1))
+            others = p[..., 1:] * shares * (v - mean)
+            return spread(change) + xp.where(is_label, xp.zeros_like(others), others)
+
+        gradient = spread(two.gradient())
+        return PointSolution(is_label, spread(p), two.value, product, own_gradient=gradient)
 
     def _is_base(self, tightness: float) -> bool:
         if tightness not in (0.0, 1.0):

@@ -24,6 +24,7 @@ the factor 1/b − c must be positive.
 
 import difflib
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,16 +34,8 @@ from .._array import Array, as_library, namespace, precision_bits, row_max
 from .._root import newton_steps
 from ..sets import ConvexSet, Simplex
 from ..special import expm1_minus_x, sigmoid, softplus
-from ._base import (
-    Elementwise,
-    Regularizer,
-    SeparableRegularizer,
-    Shard,
-    Solution,
-)
-from ._probabilities import chain_probabilities
+from ._base import Elementwise, SeparableRegularizer, Solution
 from .negentropy import Negentropy, OmegaFormulas, entropy_terms
-from .squared_norm import SquaredNorm
 from .tsallis import Tsallis, anchor_of
 
 # Newton steps for an entry's own root, in logarithms, by bits of precision: one more than any
@@ -70,29 +63,65 @@ def _add_exponents(one: Array, other: Array) -> tuple[Array, Array]:
     return safe + xp.log(left + right), _finite(right / (left + right))
 
 
-def _mix(divergence: Array, quadratic: Array, tightness: float) -> Array:
-    """D + c (Q − D): D(ρ, ·) need not be convex here, so that Q may be less than D."""
-    xp = namespace(divergence)
-    both = (1 - tightness) * divergence + tightness * quadratic
-    return xp.where(quadratic == xp.inf, quadratic, both)
-
-
 @dataclass(frozen=True, eq=False)
-class FlatFormulas(Elementwise):
-    """α-divergences with 0 ≤ α < 1 at the target ρ, times a factor: f' ends at a finite number."""
+class RatioFormulas(Elementwise):
+    """The formulas of an f without zeros in p, at the target ρ, in terms of x = log r."""
 
     rho: Array
     log_rho: Array
-    alpha: float
-    factor: float
     tightness: float
 
-    def level(self, log_r: Array) -> Array:
+    @abstractmethod
+    def level(self, x: Array) -> Array:
         """s where the maximizer is r."""
-        xp, b = namespace(log_r), 1 - self.alpha
-        height = self._rest * xp.exp(-b * log_r)
+
+    @abstractmethod
+    def _root(self, s: Array) -> Array:
+        """x of the maximizer."""
+
+    @abstractmethod
+    def _growth(self, s: Array, x: Array) -> Array:
+        """∂s/∂x."""
+
+    @abstractmethod
+    def _weights(self, x: Array, eta: Array) -> tuple[Array, Array, Array]:
+        """D at ρ > 0 where r = ρ e^η, D at ρ = 0, and r² f''(r)."""
+
+    def point(self, s: Array) -> tuple[Array, Array]:
+        x = self._root(s)
+        r = namespace(s).exp(x)
+        return r, r / self._growth(s, x)
+
+    def terms(self, s: Array) -> Array:
+        xp, c = namespace(s), self.tightness
+        x = self._root(s)
+        zero, infinity = xp.zeros_like(x), xp.full_like(x, xp.inf)
+        has_target = self.rho > 0
+        is_masked = has_target & (x == -xp.inf)
+        eta = xp.where(has_target & ~is_masked, x - self.log_rho, zero)
+        near, at_zero, curvature = self._weights(x, eta)
+        divergence = xp.where(has_target, xp.where(is_masked, infinity, near), at_zero)
+        if c == 0:
+            return divergence
+        fall = xp.where(has_target, xp.expm1(-eta), 1 + zero)
+        quadratic = xp.where(is_masked, infinity, curvature * fall * fall)
+        # D(ρ, ·) need not be convex here, so that Q may be less than D
+        both = (1 - c) * divergence + c * quadratic
+        return xp.where(quadratic == xp.inf, quadratic, both)
+
+
+@dataclass(frozen=True, eq=False)
+class FlatFormulas(RatioFormulas):
+    """α-divergences with 0 ≤ α < 1, times a factor: f' ends at a finite number."""
+
+    alpha: float
+    factor: float
+
+    def level(self, x: Array) -> Array:
+        xp, b = namespace(x), 1 - self.alpha
+        height = self._rest * xp.exp(-b * x)
         if self.tightness > 0:
-            height = height + self.tightness * xp.exp(self.log_rho - (1 + b) * log_r)
+            height = height + self.tightness * xp.exp(self.log_rho - (1 + b) * x)
         return -self.factor * height
 
     @property
@@ -100,8 +129,8 @@ class FlatFormulas(Elementwise):
         """1/b − c; at its zero entries without a target have a root in the limit only."""
         return max(1 / (1 - self.alpha) - self.tightness, _MIN_REST)
 
-    def _root(self, s: Array) -> tuple[Array, Array]:
-        """log r, and r/d = ∂s/∂log r, from the sum of two exponentials that is −s."""
+    def _root(self, s: Array) -> Array:
+        """From the sum of two exponentials that is −s."""
         xp, b, c = namespace(s), 1 - self.alpha, self.tightness
         log_m = xp.log(-s / self.factor)
         log_rest: Array | float = math.log(self._rest)
@@ -110,57 +139,43 @@ class FlatFormulas(Elementwise):
             log_rest = xp.where(self.rho > 0, absent, xp.full_like(absent, log_rest))
         x = (log_rest - log_m) / b
         if c == 0:
-            return x, -s * b
+            return x
         log_pull = math.log(c) + self.log_rho
         # either of the two alone is a lower bound
         x = xp.maximum(x, (log_pull - log_m) / (1 + b))
-        share = xp.zeros_like(x)
         for _ in range(_ENTRY_STEPS[precision_bits(s)]):
             total, share = _add_exponents(log_rest - b * x, log_pull - (1 + b) * x)
             x = x + _finite((total - log_m) / (b + share))
-        return x, -s * (b + share)
+        return x
 
-    def point(self, s: Array) -> tuple[Array, Array]:
-        x, growth = self._root(s)
-        r = namespace(s).exp(x)
-        return r, r / growth
+    def _growth(self, s: Array, x: Array) -> Array:
+        xp, b = namespace(s), 1 - self.alpha
+        if self.tightness == 0:
+            return -s * b
+        pull = self.factor * self.tightness * xp.exp(self.log_rho - (1 + b) * x)
+        return -s * b + xp.where(self.rho > 0, pull, xp.zeros_like(s))
 
-    def terms(self, s: Array) -> Array:
-        xp, alpha, b, c = namespace(s), self.alpha, 1 - self.alpha, self.tightness
-        x = self._root(s)[0]
+    def _weights(self, x: Array, eta: Array) -> tuple[Array, Array, Array]:
+        xp, alpha, b = namespace(x), self.alpha, 1 - self.alpha
+        height = self.factor * xp.exp(alpha * x)  # r^α
         has_target = self.rho > 0
-        height = xp.exp(alpha * x)  # r^α
-        log_rho = xp.where(has_target, self.log_rho, xp.zeros_like(x))
-        is_masked = has_target & (x == -xp.inf)
-        eta = xp.where(has_target & ~is_masked, x - log_rho, xp.zeros_like(x))
-        power = xp.exp(alpha * log_rho)
+        power = self.factor * xp.exp(alpha * xp.where(has_target, self.log_rho, xp.zeros_like(x)))
         divergence = power * expm1_minus_x(-b * eta) / b
-        if alpha > 0:
-            # ρ^α E(αη), where e^(αη) may overflow
-            near = xp.abs(alpha * eta) < 0.5
-            close = power * expm1_minus_x(xp.where(near, alpha * eta, xp.zeros_like(eta)))
-            far = height - power - power * alpha * eta
-            divergence = divergence + xp.where(near, close, far) / alpha
-        at_zero = height / alpha if alpha > 0 else xp.full_like(x, xp.inf)
-        divergence = xp.where(has_target, divergence, at_zero)
-        divergence = xp.where(is_masked, xp.full_like(x, xp.inf), divergence)
-        if c == 0:
-            return self.factor * divergence
-        quadratic = xp.where(has_target, height * xp.expm1(-eta) ** 2, height)
-        quadratic = xp.where(is_masked, xp.full_like(x, xp.inf), quadratic)
-        return self.factor * _mix(divergence, quadratic, c)
+        if alpha == 0:
+            return divergence, xp.full_like(x, xp.inf), height
+        # ρ^α E(αη), where e^(αη) may overflow
+        is_near = xp.abs(alpha * eta) < 0.5
+        close = power * expm1_minus_x(xp.where(is_near, alpha * eta, xp.zeros_like(eta)))
+        far = height - power - power * alpha * eta
+        return divergence + xp.where(is_near, close, far) / alpha, height / alpha, height
 
 
 @dataclass(frozen=True, eq=False)
-class JensenShannonFormulas(Elementwise):
-    """The Jensen-Shannon divergence at the target ρ, in terms of z = −log r."""
-
-    rho: Array
-    log_rho: Array
-    tightness: float
+class JensenShannonFormulas(RatioFormulas):
+    """The Jensen-Shannon divergence."""
 
     def _height(self, z: Array) -> tuple[Array, Array]:
-        """−s and its derivative in z."""
+        """−s and its derivative in z = −x."""
         xp, c = namespace(z), self.tightness
         t, sigma = softplus(z), sigmoid(z)
         if c == 0:
@@ -169,20 +184,16 @@ class JensenShannonFormulas(Elementwise):
         height = (1 - c) * t + c * expm1_minus_x(-t) + pull
         return height, (1 - c) * sigma + c * sigma * sigma + pull * (2 - sigma)
 
-    def level(self, log_r: Array) -> Array:
-        """s where the maximizer is r."""
-        return -self._height(-log_r)[0]
+    def level(self, x: Array) -> Array:
+        return -self._height(-x)[0]
 
     def _root(self, s: Array) -> Array:
-        """z, by Newton's method for the logarithm of −s, from the least of three upper bounds."""
+        """By Newton's method for the logarithm of −s, from the least of three upper bounds of z."""
         xp, c, m = namespace(s), self.tightness, -s
+        part = m / (1 - c) if c < 1 else xp.full_like(m, xp.inf)
+        z = part + xp.log(-xp.expm1(-part))
         if c == 0:
-            return m + xp.log(-xp.expm1(-m))
-        if c < 1:
-            part = m / (1 - c)
-            z = part + xp.log(-xp.expm1(-part))
-        else:
-            z = xp.full_like(m, xp.inf)
+            return -z
         part = m / c  # E(−t) >= t²/(2 + t)
         t = (part + xp.sqrt(part) * xp.sqrt(part + 8)) / 2
         z = xp.minimum(z, t + xp.log(-xp.expm1(-t)))
@@ -192,33 +203,18 @@ class JensenShannonFormulas(Elementwise):
         for _ in range(_ENTRY_STEPS[precision_bits(s)]):
             height, slope = self._height(z)
             z = z - _finite(xp.log(height / m) * height / slope)
-        return z
+        return -z
 
-    def point(self, s: Array) -> tuple[Array, Array]:
-        z = self._root(s)
-        r = namespace(s).exp(-z)
-        slope = self._height(z)[1]
-        return r, r / slope
+    def _growth(self, s: Array, x: Array) -> Array:
+        return self._height(-x)[1]
 
-    def terms(self, s: Array) -> Array:
-        xp, c, rho = namespace(s), self.tightness, self.rho
-        z = self._root(s)
-        r = xp.exp(-z)
-        has_target = rho > 0
-        eta = xp.where(has_target, -z - self.log_rho, xp.zeros_like(z))
-        is_masked = has_target & (z == xp.inf)
-        eta = xp.where(is_masked, xp.zeros_like(eta), eta)
-        near = xp.abs(eta) < 0.5
-        rise = rho * xp.expm1(xp.where(near, eta, xp.zeros_like(eta)))
-        lift = xp.log1p(xp.where(near, rise, r - rho) / (1 + rho))
+    def _weights(self, x: Array, eta: Array) -> tuple[Array, Array, Array]:
+        xp, rho, r = namespace(x), self.rho, namespace(x).exp(x)
+        is_near = xp.abs(eta) < 0.5
+        rise = rho * xp.expm1(xp.where(is_near, eta, xp.zeros_like(eta)))
+        lift = xp.log1p(xp.where(is_near, rise, r - rho) / (1 + rho))
         divergence = entropy_terms(rho, eta, r, 0.0) - entropy_terms(1 + rho, lift, 1 + r, 0.0)
-        divergence = xp.where(has_target, divergence, xp.log1p(r))
-        divergence = xp.where(is_masked, xp.full_like(r, xp.inf), divergence)
-        if c == 0:
-            return divergence
-        fall = xp.where(has_target, xp.expm1(-eta), xp.ones_like(eta))
-        quadratic = xp.where(is_masked, xp.full_like(r, xp.inf), r * fall * fall / (1 + r))
-        return _mix(divergence, quadratic, c)
+        return divergence, xp.log1p(r), r / (1 + r)
 
 
 @dataclass(frozen=True, eq=False)
@@ -409,17 +405,14 @@ class FDivergence(SeparableRegularizer):
             return JensenShannonFormulas(rho, namespace(rho).log(rho), tightness)
         alpha, factor = self._order
         if alpha < 1:
-            return FlatFormulas(rho, namespace(rho).log(rho), alpha, factor, tightness)
-        if alpha == 1:
-            return Negentropy().kernel(rho, tightness)
-        omega = SquaredNorm(Simplex()) if alpha == 2 else Tsallis(alpha)
-        return omega.kernel(rho, tightness)
+            return FlatFormulas(rho, namespace(rho).log(rho), tightness, alpha, factor)
+        return Tsallis(alpha).kernel(rho, tightness)
 
     def _level(self, r: Array, rho: Array, tightness: float) -> Array:
         """s where the maximizer is r, in the convention of the formulas of f."""
         base = self._base(rho, tightness)
         xp, c = namespace(r), tightness
-        if isinstance(base, FlatFormulas | JensenShannonFormulas):
+        if isinstance(base, RatioFormulas):
             return base.level(xp.log(r))
         if isinstance(base, OmegaFormulas):
             return xp.log(r) - c * rho / r + base.offset
@@ -468,17 +461,20 @@ class FDivergence(SeparableRegularizer):
         return xp.where(is_positive, d, xp.zeros_like(p))
 
     @property
-    def keeps_order(self) -> bool:
+    def has_equal_classes(self) -> bool:
         return isinstance(self.reference, float)
 
+    @property
+    def keeps_order(self) -> bool:
+        return self.has_equal_classes
+
     def solve_probabilities(self, theta: Array, tightness: float) -> Array:
-        if isinstance(self.reference, float) or tightness == 0:
-            return super().solve_probabilities(theta, tightness)
-        if self.kind == "kl":  # the reference shifts the scores
+        if self.kind == "kl" and tightness > 0 and not self.has_equal_classes:
+            # the reference shifts the scores
             shift = namespace(theta).log(self._q(theta))
             return Negentropy().solve_probabilities(theta + shift, tightness)
-        if self.reference.ndim == 1:
-            return chain_probabilities(self, theta, tightness)
+        if self.is_row_wise or tightness == 0:
+            return super().solve_probabilities(theta, tightness)
         self._q(theta)  # checks its shape
         each = [FDivergence(self.kind, q, self.alpha) for q in self.reference]
         rows = namespace(theta).reshape(theta, (len(each), -1))
@@ -493,20 +489,4 @@ class FDivergence(SeparableRegularizer):
                 "the reverse Kullback-Leibler divergence is infinite at class labels; give targets "
                 "without zeros, such as smoothed ones"
             )
-        if isinstance(self.reference, float):
-            return super().solve_labels(labels, theta, tightness)
-        return Regularizer.solve_labels(self, labels, theta, tightness)
-
-    def solve_shard(
-        self, y: Array, theta: Array, tightness: float, shard: Shard
-    ) -> tuple[Array, Array]:
-        if isinstance(self.reference, float):
-            return super().solve_shard(y, theta, tightness, shard)
-        return Regularizer.solve_shard(self, y, theta, tightness, shard)
-
-    def solve_shard_labels(
-        self, labels: Array, theta: Array, tightness: float, shard: Shard
-    ) -> tuple[Array, Array]:
-        if isinstance(self.reference, float):
-            return super().solve_shard_labels(labels, theta, tightness, shard)
-        return Regularizer.solve_shard(self, labels, theta, tightness, shard)
+        return super().solve_labels(labels, theta, tightness)

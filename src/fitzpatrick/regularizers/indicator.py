@@ -1,44 +1,20 @@
 r"""The indicator of a set, :math:`\Omega = \iota_C`: the perceptron loss at every tightness."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from .._array import Array, inner, namespace, row_max, row_sum
 from ..sets import ConvexSet, Simplex
 from ..sets._base import elementwise_gap
-from ._base import Regularizer, Shard, Solution, at_labels, check_vectors, mark_labels
-
-
-@dataclass(frozen=True, eq=False)
-class OracleSolution(Solution):
-    """A maximizer of ⟨·, θ⟩ over C; where it is locally constant in θ the Hessian is zero."""
-
-    y: Array
-    theta: Array
-    domain: ConvexSet
-    p: Array
-
-    @property
-    def y_star(self) -> Array:
-        return self.p
-
-    def value(self) -> Array:
-        return self.domain.normal_gap(self.y, self.y_star, self.theta)
-
-    def slope(self) -> Array | None:
-        return namespace(self.theta).zeros_like(self.theta) if self.domain.coordinates else None
-
-    def hessian_product(self, v: Array) -> Array:
-        return self.domain.maximize_derivative(self.theta, v)
-
-
-@dataclass(frozen=True, eq=False)
-class OracleLabelSolution(OracleSolution):
-    """The perceptron loss at a hard label j, max θ − θ_j; ``y`` is the mask of the labels."""
-
-    labels: Array
-
-    def value(self) -> Array:
-        return (row_max(self.theta) - at_labels(self.theta, self.labels))[..., 0]
+from ._base import (
+    PointSolution,
+    Regularizer,
+    Shard,
+    Solution,
+    at_labels,
+    check_vectors,
+    mark_labels,
+)
 
 
 @dataclass(frozen=True)
@@ -89,11 +65,32 @@ class Indicator(Regularizer):
 
     def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
         check_vectors(self.domain)
-        return OracleSolution(y, theta, self.domain, self.domain.maximize(theta))
+        p = self.domain.maximize(theta)
+        return self._solution(y, theta, p, lambda: self.domain.normal_gap(y, p, theta))
 
     def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:
+        def value() -> Array:
+            return (row_max(theta) - at_labels(theta, labels))[..., 0]
+
         p = self.domain.maximize(theta)
-        return OracleLabelSolution(mark_labels(labels, theta), theta, self.domain, p, labels)
+        return self._solution(mark_labels(labels, theta), theta, p, value)
+
+    def _solution(
+        self, y: Array, theta: Array, p: Array, value: Callable[[], Array]
+    ) -> PointSolution:
+        """Where p is locally constant in θ the Hessian is zero."""
+
+        def slope() -> Array | None:
+            return namespace(theta).zeros_like(theta) if self.domain.coordinates else None
+
+        def product(v: Array) -> Array:
+            return self.domain.maximize_derivative(theta, v)
+
+        return PointSolution(y, p, value, product, slope)
+
+    def solve_link(self, theta: Array) -> Array:
+        check_vectors(self.domain)
+        return self.domain.maximize(theta)
 
     def solve_shard(
         self, y: Array, theta: Array, tightness: float, shard: Shard

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from .._array import Array, inner, namespace, quiet, row_max, row_sum
 from .._root import newton_steps, shift_to_root
 from ..sets import ConvexSet, Simplex
-from ._base import Regularizer, Solution
+from ._base import PointSolution, Regularizer, Solution
 
 
 def _power(x: Array, exponent: Array | float) -> Array:
@@ -78,26 +78,11 @@ def normmax_alpha_slope(p: Array, alpha: Array | float) -> Array:
     return (slope - p * row_sum(slope)) / xp.where(total == 0, 1.0, total)
 
 
-@dataclass(frozen=True, eq=False)
-class NormSolution(Solution):
-    """The maximizer of the Fenchel-Young loss."""
-
-    y: Array
-    s: Array
-    alpha: float
-
-    @property
-    def y_star(self) -> Array:
-        return _link(self.s, self.alpha)
-
-    def value(self) -> Array:
-        # at least 0 by Hölder's inequality, since the q-norm of (s)₊ is 1
-        gap = _norm(self.y, self.alpha)[..., 0] - inner(self.y, self.s)
-        xp = namespace(gap)
-        return xp.where(gap < 0, xp.zeros_like(gap), gap)
-
-    def hessian_product(self, v: Array) -> Array:
-        return normmax_product(self.y_star, v, self.alpha)
+def _gap(y: Array, s: Array, alpha: float) -> Array:
+    """The loss: at least 0 by Hölder's inequality, since the q-norm of (s)₊ is 1."""
+    gap = _norm(y, alpha)[..., 0] - inner(y, s)
+    xp = namespace(gap)
+    return xp.where(gap < 0, xp.zeros_like(gap), gap)
 
 
 @dataclass(frozen=True)
@@ -138,9 +123,13 @@ class Norm(Regularizer):
         return ((self.alpha - 1) * (row_sum(curved) - along * along) / norm)[..., 0]
 
     def potential_divergence(self, y: Array, z: Array) -> Array:
-        return NormSolution(y, self.potential_gradient(z), self.alpha).value()
+        return _gap(y, self.potential_gradient(z), self.alpha)
 
     def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
         if tightness != 0:
             raise TypeError(f"{self!r} has a Fenchel-Young loss, of tightness 0, and no other")
-        return NormSolution(y, _shift(theta, self.alpha), self.alpha)
+        s = _shift(theta, self.alpha)
+        p = _link(s, self.alpha)
+        return PointSolution(
+            y, p, lambda: _gap(y, s, self.alpha), lambda v: normmax_product(p, v, self.alpha)
+        )

@@ -10,36 +10,7 @@ import numpy as np
 
 from .._array import Array, inner, is_concrete, namespace
 from ..sets import ConvexSet, Reals
-from ._base import Regularizer, Solution
-
-
-@dataclass(frozen=True, eq=False)
-class QuadraticSolution(Solution):
-    """The formulas above at one pair."""
-
-    owner: "Quadratic"
-    y: Array
-    theta: Array
-    tightness: float
-
-    @property
-    def y_star(self) -> Array:
-        c = self.tightness
-        return c / (1 + c) * self.y + self.owner.unapply(self.theta) / (1 + c)
-
-    def value(self) -> Array:
-        # ‖Uᵀ r‖² with A = U Uᵀ
-        image = self._residual() @ self.owner.factor(self.y)
-        return inner(image, image) / (2 * (1 + self.tightness))
-
-    def gradient(self) -> Array:
-        return self._residual() / (1 + self.tightness)
-
-    def hessian_product(self, v: Array) -> Array:
-        return self.owner.unapply(v) / (1 + self.tightness)
-
-    def _residual(self) -> Array:
-        return self.owner.unapply(self.theta) - self.y
+from ._base import PointSolution, Regularizer, Solution
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,11 +73,7 @@ class Quadratic(Regularizer):
             )
         return namespace(like).astype(self.A, like.dtype, copy=False)
 
-    def factor(self, like: Array) -> Array:
-        """U with A = U Uᵀ."""
-        return namespace(like).linalg.cholesky(self._matrix(like))
-
-    def unapply(self, x: Array) -> Array:
+    def _unapply(self, x: Array) -> Array:
         """A⁻¹ x along the last axis."""
         return namespace(x).linalg.solve(self._matrix(x), x[..., None])[..., 0]
 
@@ -117,11 +84,17 @@ class Quadratic(Regularizer):
         return z @ self._matrix(z)
 
     def potential_curvature(self, z: Array, v: Array) -> Array:
-        image = v @ self.factor(v)
+        image = v @ namespace(v).linalg.cholesky(self._matrix(v))  # Uᵀ v with A = U Uᵀ
         return inner(image, image)
 
     def potential_divergence(self, y: Array, z: Array) -> Array:
         return self.potential_curvature(z, y - z) / 2
 
     def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
-        return QuadraticSolution(self, y, theta, tightness)
+        scale, link = 1 + tightness, self._unapply(theta)
+        p, gradient = tightness / scale * y + link / scale, (link - y) / scale
+
+        def value() -> Array:
+            return scale * self.potential(gradient)
+
+        return PointSolution(y, p, value, lambda v: self._unapply(v) / scale, own_gradient=gradient)

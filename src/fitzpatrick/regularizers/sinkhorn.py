@@ -13,7 +13,7 @@ from .._root import newton_step, solve_tau
 from ..sets import Flat
 from ..sets.potentials import Entries, solve_potentials, tangent
 from ..sets.transport import MarginalSet
-from ._base import Elementwise, Solution
+from ._base import Elementwise, PointSolution, Solution
 
 # Sweeps of Sinkhorn's algorithm before Newton's method.
 _SWEEPS = 8
@@ -62,34 +62,21 @@ class EntropyEntries(Entries):
         return u[..., 0]
 
 
-@dataclass(frozen=True, eq=False)
-class SinkhornSolution(Solution):
-    """The maximizer at s = θ − u − v; ``y`` and results are vectors, s holds matrices."""
-
-    entries: EntropyEntries
-    y: Array
-    s: Array
-    domain: Flat
-
-    @property
-    def y_star(self) -> Array:
-        return self.domain.fold(self.entries.point(self.s)[0])
-
-    def value(self) -> Array:
-        return namespace(self.s).sum(self.entries.kernel.terms(self.s), axis=(-2, -1))
-
-    def hessian_product(self, v: Array) -> Array:
-        d = self.entries.point(self.s)[1]
-        return self.domain.fold(tangent(d, self.domain.unfold(v)))
-
-
 def solve_matrices(
     kernel: Elementwise, y: Array, theta: Array, tightness: float, domain: Flat
 ) -> Solution:
-    """The solution at vectors y and θ, for the kernel of the matrices of y."""
+    """The solution at vectors y and θ, for the kernel of the matrices of y: s = θ − u − v."""
     matrices, scores = domain.matrices, domain.unfold(theta)
     if not isinstance(matrices, MarginalSet):
         raise TypeError(f"the negentropy is defined on Birkhoff() and Transport(), got {matrices}")
     entries = EntropyEntries(kernel, domain.unfold(y), tightness)
     s = solve_potentials(entries, scores, *matrices.marginals(scores))
-    return SinkhornSolution(entries, y, s, domain)
+    p, d = entries.point(s)
+
+    def product(v: Array) -> Array:
+        return domain.fold(tangent(d, domain.unfold(v)))
+
+    def value() -> Array:
+        return namespace(s).sum(kernel.terms(s), axis=(-2, -1))
+
+    return PointSolution(y, domain.fold(p), value, product)

@@ -16,7 +16,7 @@ from .._array import Array, inner, namespace, row_max
 from .._root import piecewise_linear_steps
 from ..sets import Box, ConvexSet, ProductSet, Reals, Simplex
 from ..sets._base import elementwise_gap
-from ._base import Elementwise, Regularizer, SeparableRegularizer, Solution, check_vectors
+from ._base import Elementwise, PointSolution, SeparableRegularizer, Solution, check_vectors
 
 
 def _mixture(y: Array, s: Array, tightness: float) -> Array:
@@ -64,30 +64,6 @@ class SquaredFormulas(Elementwise):
         distance = xp.where(m == p, (self.y - s) / scale, self.y - p)
         normal = xp.where(m == p, xp.zeros_like(m), m - p)  # even where both are infinite
         return scale * (distance * distance / 2 + elementwise_gap(p, self.y, normal))
-
-
-@dataclass(frozen=True, eq=False)
-class ProjectionSolution(Solution):
-    """The formulas above on a set that is known by its projection."""
-
-    y: Array
-    m: Array
-    domain: ConvexSet
-    tightness: float
-    p: Array
-
-    @property
-    def y_star(self) -> Array:
-        return self.p
-
-    def value(self) -> Array:
-        p = self.y_star
-        distance = self.y - p
-        gap = self.domain.normal_gap(self.y, p, self.m - p)
-        return (1 + self.tightness) * (inner(distance, distance) / 2 + gap)
-
-    def hessian_product(self, v: Array) -> Array:
-        return self.domain.project_derivative(self.m, v) / (1 + self.tightness)
 
 
 @dataclass(frozen=True)
@@ -191,13 +167,13 @@ class SquaredNorm(SeparableRegularizer):
         if self.is_row_wise:
             return super().solve(y, theta, tightness)
         check_vectors(self.domain)
-        m = _mixture(y, theta, tightness)
-        return ProjectionSolution(y, m, self.domain, tightness, self.domain.project(m))
+        m, scale = _mixture(y, theta, tightness), 1 + tightness
+        p = self.domain.project(m)
 
-    def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:
-        if self.is_row_wise:
-            return super().solve_labels(labels, theta, tightness)
-        return Regularizer.solve_labels(self, labels, theta, tightness)
+        def value() -> Array:
+            return scale * (inner(y - p, y - p) / 2 + self.domain.normal_gap(y, p, m - p))
+
+        return PointSolution(y, p, value, lambda v: self.domain.project_derivative(m, v) / scale)
 
     @property
     def _coordinates(self) -> ProductSet:

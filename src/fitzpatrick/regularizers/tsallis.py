@@ -35,7 +35,7 @@ from .._array import Array, namespace, precision_bits, quiet, row_max, row_sum
 from .._root import newton_steps, shift_to_root
 from ..sets import ConvexSet, Simplex
 from ..special import expm1_minus_x, softplus
-from ._base import Elementwise, SeparableRegularizer
+from ._base import Elementwise, SeparableRegularizer, family
 from .chain import ChainFormulas, EntropyChain, TsallisChain
 from .negentropy import Negentropy
 from .squared_norm import SquaredNorm
@@ -64,16 +64,6 @@ def _deformed_log(y: Array, beta: float) -> Array:
     """(y^β − a)/β."""
     xp = namespace(y)
     return xp.expm1(beta * xp.log(y)) / beta if beta < _ANCHORED else y**beta / beta
-
-
-def _family(divergence: Array, quadratic: Array, tightness: float) -> Array:
-    """D + c (Q − D), from D and c Q."""
-    xp = namespace(divergence)
-    if tightness <= 1:
-        return (1 - tightness) * divergence + quadratic
-    excess = quadratic - tightness * divergence
-    # both may be infinite, where a class with a target is masked
-    return divergence + xp.where(excess > 0, excess, xp.zeros_like(excess))
 
 
 def _slope(p: Array, flat: Array, y: Array, beta: float, tightness: float) -> Array:
@@ -152,7 +142,7 @@ class EntmaxFormulas(Elementwise):
             return self._divergence(t, p, q, m) + xp.where(y > 0, y * (m - s), xp.zeros_like(s))
         m = (xp.expm1(beta * t) if a else q) / beta
         quadratic = self._quadratic_form(s, t, p, q, m)
-        return quadratic if c == 1 else _family(self._divergence(t, p, q, m), quadratic, c)
+        return quadratic if c == 1 else family(self._divergence(t, p, q, m), quadratic, c)
 
     def _quadratic_form(self, s: Array, t: Array, p: Array, q: Array, m: Array) -> Array:
         """c Q = c q (p − y)(1 − y/p), or (y − p)(m − s) by the equation of p.
@@ -276,15 +266,15 @@ class Entmax15Formulas(Elementwise):
         quadratic = xp.where(s < 0, depth, rising)
         if c == 1:
             return quadratic
-        family = _family(gap * gap * (2 * root + q) * (2 / 3), quadratic, c)
+        mixed = family(gap * gap * (2 * root + q) * (2 / 3), quadratic, c)
         if c < 1:
-            return family
+            return mixed
         # q is near √y, and a step in the equation of their difference finds its digits
         slope = 2 * self._reach * root - s
         near = (xp.abs(gap) < root / 8) & (slope > self._reach * root)
         gap = (root * (2 * root - s) + self._reach * gap * gap) / slope
         close = gap * gap * (2 / 3 * (2 * root + q) + c / 3 * (q + 2 * root + 3 * y / q))
-        return xp.where(near, close, family)
+        return xp.where(near, close, mixed)
 
     def _root(self, s: Array) -> Array:
         """q = √p."""

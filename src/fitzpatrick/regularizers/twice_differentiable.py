@@ -24,9 +24,9 @@ from .._array import (
     may_stop_early,
     namespace,
 )
+from .._root import State, find_root_in_jax
 from ..sets import ConvexSet, Reals
-from ..sets._base import ConvergenceError
-from ._base import Regularizer, Solution
+from ._base import PointSolution, Regularizer, Solution, family, raise_unless
 
 _MAX_STEPS = 50
 _HALVINGS = 12
@@ -47,26 +47,6 @@ class NewtonStatus(Enum):
         "value, that the function is strictly convex, and that the scores are in the range of its "
         "gradient."
     )
-
-
-@dataclass(frozen=True, eq=False)
-class SmoothSolution(Solution):
-    """The maximizer p, the Jacobian of its equation there, and the loss."""
-
-    y: Array
-    p: Array
-    jacobian: Array
-    loss: Array
-
-    @property
-    def y_star(self) -> Array:
-        return self.p
-
-    def value(self) -> Array:
-        return self.loss
-
-    def hessian_product(self, v: Array) -> Array:
-        return namespace(self.jacobian).linalg.solve(self.jacobian, v[..., None])[..., 0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,12 +139,11 @@ class TwiceDifferentiable(Regularizer):
         p = self._newton(residual, derivative, y, theta)
         loss = self.potential_divergence(y, p) if tightness != 1 else xp.zeros_like(theta[..., 0])
         if tightness > 0:
-            quadratic = self.potential_curvature(p, p - y)
-            if tightness <= 1:
-                loss = (1 - tightness) * loss + tightness * quadratic
-            else:
-                loss = loss + tightness * xp.where(quadratic > loss, quadratic - loss, 0 * loss)
-        return SmoothSolution(y, p, derivative(p), loss)
+            loss = family(loss, tightness * self.potential_curvature(p, p - y), tightness)
+        matrix = derivative(p)
+        return PointSolution(
+            y, p, lambda: loss, lambda v: xp.linalg.solve(matrix, v[..., None])[..., 0]
+        )
 
     def _newton(
         self,
@@ -182,71 +161,48 @@ class TwiceDifferentiable(Regularizer):
             norm = xp.linalg.vector_norm(residual(p), axis=-1)
             return xp.where(self.domain.contains(p) & xp.isfinite(norm), norm, xp.inf)
 
-        def improve(p: Array, current: Array) -> tuple[Array, Array, Array]:
-            """One step, and whether it led anywhere."""
+        def improve(state: State) -> State:
+            """One step, and where it led anywhere."""
+            p, current, _ = state
             matrix = _regular(jacobian(p))
             step = xp.linalg.solve(matrix, residual(p)[..., None])[..., 0]
             trials = p - lengths * step
             sizes = size(trials)
             best = xp.min(sizes, axis=0)
             chosen = xp.argmin(sizes, axis=0, keepdims=True)[..., None]
-            candidate = xp.take_along_axis(trials, xp.broadcast_to(chosen, (1, *p.shape)), axis=0)[
-                0
-            ]
+            chosen = xp.broadcast_to(chosen, (1, *p.shape))
             better = best < current
-            p = xp.where(better[..., None], candidate, p)
-            return p, xp.where(better, best, current), xp.any(better)
+            p = xp.where(better[..., None], xp.take_along_axis(trials, chosen, axis=0)[0], p)
+            return p, xp.where(better, best, current), better
 
         p = xp.where(xp.isfinite(size(start))[..., None], start, xp.full_like(start, self.start))
-        if is_jax(theta) and not is_concrete(theta):
-            p = _find_root_in_jax(residual, improve, size, p)
-        else:
-            current = size(p)
-            for _ in range(_MAX_STEPS):
-                p, current, goes_on = improve(p, current)
-                if may_stop_early(p) and not goes_on:
-                    break
         current = size(p)
+        state: State = p, current, current == current
+        if is_jax(theta) and not is_concrete(theta):
+            p = find_root_in_jax(residual, improve, state, _MAX_STEPS, _divide)
+            current = size(p)
+        else:
+            for _ in range(_MAX_STEPS):
+                state = improve(state)
+                if may_stop_early(p) and not bool(xp.any(state[2])):
+                    break
+            p, current, _ = state
         scale = 1 + xp.linalg.vector_norm(theta, axis=-1)
         scale = scale + xp.linalg.vector_norm(self.gradient(p), axis=-1)
         converged = xp.isfinite(scale) & (current <= 1e3 * eps(theta) * scale)
         if is_concrete(theta):
             # a NaN among the scores is the user's, and stays in its row
-            _raise_unless(converged | xp.any(xp.isnan(theta), axis=-1), current)
+            known = converged | xp.any(xp.isnan(theta), axis=-1)
+            raise_unless(known, current, NewtonStatus.STALLED)
         return xp.where(converged[..., None], p, xp.nan)
 
 
-def _find_root_in_jax(
-    residual: Callable[[Array], Array],
-    improve: Callable[[Array, Array], tuple[Array, Array, Array]],
-    size: Callable[[Array], Array],
-    start: Array,
-) -> Array:
-    """Newton's iteration while JAX traces, in a loop that is compiled once.
-
-    A loop cannot be differentiated backward, but the root that it finds can.
-    """
-    from jax import lax
-
-    def find_root(_: Callable[[Array], Array], start: Array) -> Array:
-        current = size(start)
-        goes_on = (
-            current == current
-        ).any() | True  # for shard_map, which wants it to vary as scores do
-        state = start, current, goes_on, _MAX_STEPS
-        return lax.while_loop(
-            lambda state: state[2] & (state[3] > 0),
-            lambda state: (*improve(*state[:2]), state[3] - 1),
-            state,
-        )[0]
-
-    def divide(slope: Callable[[Array], Array], excess: Array) -> Array:
-        xp = namespace(excess)
-        zero = xp.zeros_like(excess)
-        columns = [slope(zero + (class_indices(excess) == j)) for j in range(excess.shape[-1])]
-        return xp.linalg.solve(xp.stack(columns, axis=-1), excess[..., None])[..., 0]
-
-    return lax.custom_root(residual, start, find_root, divide)
+def _divide(slope: Callable[[Array], Array], excess: Array) -> Array:
+    """Solve slope(x) = excess, by the columns of the matrix that the slope is."""
+    xp = namespace(excess)
+    zero = xp.zeros_like(excess)
+    columns = [slope(zero + (class_indices(excess) == j)) for j in range(excess.shape[-1])]
+    return xp.linalg.solve(xp.stack(columns, axis=-1), excess[..., None])[..., 0]
 
 
 def _apply(matrix: Array, v: Array) -> Array:
@@ -279,15 +235,3 @@ def _symmetric_jacobian(residual: Callable[[Array], Array], p: Array, domain: Co
     columns = (residual(upper) - residual(lower)) / width
     jacobian = xp.moveaxis(columns, 0, -1)
     return (jacobian + xp.matrix_transpose(jacobian)) / 2
-
-
-def _raise_unless(converged: Array, residual: Array) -> None:
-    xp = namespace(converged)
-    if bool(xp.all(converged)):
-        return
-    worst = float(xp.max(xp.where(converged, xp.zeros_like(residual), residual)))
-    failed = int(xp.sum(xp.astype(~converged, xp.int64)))
-    where = f"in {failed} of {converged.size if converged.ndim else 1} rows"
-    raise ConvergenceError(
-        NewtonStatus.STALLED, NewtonStatus.STALLED.value.format(residual=worst, where=where)
-    )
