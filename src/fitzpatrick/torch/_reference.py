@@ -23,6 +23,8 @@ from ..engines import BoundLoss, CoreLoss, DenseTargets, Labels, NoTargets, RowB
 from ..engines.rows import BlockTask, Output
 from ..engines.table import find_entry, load_kernel, numba_compiles
 from ..engines.targets import FloatArray, Scratch, SparseTargets, TargetForm
+from ..regularizers import Indicator
+from ..sets import Simplex
 from ._handles import LossCall, regularizer_of
 from ._stats import StatsRequest, stats_of_numbers
 from ._targets import PADDING, REST, Scale, listed_rows, rows_of_lists
@@ -327,6 +329,37 @@ def _are_inside(labels: Tensor, n_classes: Tensor | int) -> bool:
     return bool(is_inside)
 
 
+@functools.lru_cache(maxsize=256)
+def _is_perceptron(omega: str) -> bool:
+    regularizer = regularizer_of(omega)
+    return type(regularizer) is Indicator and type(regularizer.domain) is Simplex
+
+
+def _compute_perceptron(
+    theta: Tensor, labels: Tensor, scale: Scale, call: LossCall, with_gradient: bool
+) -> tuple[Tensor, Tensor]:
+    """The perceptron loss at labels, max θ − θ_j: scores are read once, and gradients written once.
+
+    A gradient has two entries, 1 at the highest score and −1 at the label.
+    """
+    k = theta.shape[1]
+    first = widen(theta[:, :1])
+    rows = bind_tensors(first, labels, scale, call.ignore_index, k, lambda y: y[:, None])
+    top, best = theta.max(-1, keepdim=True)
+    own: Tensor = rows.bound
+    values = rows._scale_values((widen(top) - widen(theta.gather(-1, own)))[:, 0])
+    if not with_gradient:
+        return values, theta
+    # 0 · NaN is NaN in all of a row, as with any other loss
+    nothing = torch.zeros_like(first).masked_fill_(top.isnan(), math.nan)
+    step = torch.where(best == own, nothing, nothing + 1)
+    ends = torch.cat([nothing, step, -step], -1)
+    ends = rows._scale_rows(ends, theta.dtype)
+    gradient = ends[:, :1].expand(theta.shape).clone(memory_format=torch.contiguous_format)
+    gradient.scatter_(-1, best, ends[:, 1:2])
+    return values, gradient.scatter_(-1, own, ends[:, 2:])
+
+
 @exact
 def compute(
     theta: Tensor,
@@ -341,6 +374,8 @@ def compute(
     The scores themselves are in place of gradients that are not asked for. Compiled rows answer a
     request for numbers of the target in the pass that computes the losses.
     """
+    if target.ndim == 1 and _is_perceptron(call.omega):
+        return _compute_perceptron(theta, target, scale, call, with_gradient)
     rows = _bind(theta, target, scale, call, stats is not None)
     out = rows.value_and_gradient(theta.dtype) if with_gradient else (rows.value(), theta)
     numbers = getattr(rows.bound, "stats", None)
