@@ -101,6 +101,12 @@ SEARCHES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"cv": PredefinedSplit(np.full(60, -1))}, {}, "makes no folds"),
     ({"cv": 2}, {"sample_weight": 1.0 * HALF}, "training part of fold 0 has a positive weight"),
     ({"cv": 2}, {"sample_weight": 1.0 * ~HALF}, "held-out part of fold 0 has a positive weight"),
+    (
+        {"scoring": "jensen"},
+        {},
+        "'jensen'; did you mean 'jensen_shannon'.* are jensen_shannon, .*a",
+    ),
+    ({"scoring": "acuracy"}, {}, "did you mean 'accuracy'.* squared_error.*get_scorer_names"),
     ({"cv": 2, "scoring": lambda *_: np.nan}, {}, "gave no finite score for alphas"),
     ({"cv": 2, "scoring": lambda *_: -np.inf}, {}, "gave no finite score for alphas"),
     ({}, {"dev": (X, 10 * Y)}, "dev: y is not in the domain.*it sums to 10, not 1"),

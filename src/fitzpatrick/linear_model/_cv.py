@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
-from sklearn.metrics import check_scoring
+from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import check_cv
 
 from .. import metrics
@@ -217,6 +217,11 @@ class CrossValidated(LinearModel):
         scoring = self._default_scoring if self.scoring is None else self.scoring
         if isinstance(scoring, str) and scoring in metrics.metric_names():
             return metrics.get_scorer(scoring)
+        if isinstance(scoring, str) and scoring not in (others := get_scorer_names()):
+            raise ValueError(
+                f"unknown scoring={scoring!r}; {metrics.names_near(scoring, others)}, and those of "
+                "sklearn.metrics.get_scorer_names()"
+            )
         return check_scoring(self, scoring=scoring)
 
 
