@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 from fitzpatrick.dask import (
     ChunkError,
@@ -81,15 +82,20 @@ def test_data_of_classifiers(data, message) -> None:
         (chunked(changed(Y, 33, 2, np.nan)), "chunk 1: Input y contains NaN in row 8, column 2"),
         (chunked(changed(Y, 33, 2, 5.0)), "chunk 1: y is not in the domain .*: in row 8 it sums"),
         (chunked(changed(Y, slice(33, 34), slice(2), (-1.0, 2.0))), "chunk 1: .*row 8"),
-        (UNEVEN / UNEVEN.sum(axis=1, keepdims=True), "chunk 1: y has 3 columns, and 4 in the"),
+        (
+            UNEVEN / UNEVEN.sum(axis=1, keepdims=True),
+            r"chunk 1: shape of y is \(n, 3\), and \(n, 4\) in",
+        ),
     ],
 )
 def test_targets_of_regressors(y, message) -> None:
     with pytest.raises(ChunkError, match=message):
-        ProportionRegressor("squared" if "columns, and" in message else "logistic").fit(ROWS, y)
+        ProportionRegressor("squared" if "shape of y" in message else "logistic").fit(ROWS, y)
 
 
-def test_shares_that_were_rounded_are_said_once() -> None:
+def test_what_is_warned_about_is_said_once() -> None:
+    with pytest.warns(ConvergenceWarning, match="at tightness 40 the loss of a class label"):
+        FitzpatrickClassifier(tightness=40).fit(ROWS, LABEL_CHUNKS)
     y = np.array([[0.333, 0.333, 0.333]] * len(X))
     with pytest.warns(UserWarning, match=r"differ from a sum of one by up to 0\.001") as caught:
         ProportionRegressor(alpha=100.0).fit(chunked(X), chunked(y))

@@ -29,7 +29,7 @@ HeldOut = tuple[Array, Array, Array | None]  # features, targets as scorers take
 # Scores (alphas, tightnesses), coefficients and intercepts [tightness][alpha], and the number of
 # fits that did not converge, on one fold.
 FoldScores = tuple[Array, list[list[Coefficients]], int]
-ScorePaths = Callable[[Array, list[Any]], list[FoldScores]]
+Folds = Callable[[], Iterator[tuple[Any, Any]]]  # data to fit, and samples to score
 
 
 def refined(alphas: Array, mean: Array) -> Array:
@@ -83,8 +83,8 @@ class CrossValidated(LinearModel):
             candidates = self._check_tightnesses(settings)
             scorer = self._scorer()
             data = self._check_data(X, y, sample_weight, settings)
-            score = self._score_paths(data, candidates, scorer, sample_weight, groups, dev)
-            scores, unfinished = self._search(alphas, score)
+            folds = self._folds(data, settings.loss, sample_weight, groups, dev)
+            scores, unfinished = self._search(alphas, candidates, scorer, folds)
             chosen = self._choose(scores, candidates)
             self.scores_ = scores[:, :, 0] if self.tightnesses is None else scores
             self._fit_final(data, chosen, self.alpha_)
@@ -96,11 +96,12 @@ class CrossValidated(LinearModel):
                 self._warn(problem, stacklevel=3)
         return self
 
-    def _search(self, alphas: Array, score: ScorePaths) -> tuple[Array, int]:
+    def _search(
+        self, alphas: Array, candidates: list[FitSettings], scorer: Any, folds: Folds
+    ) -> tuple[Array, int]:
         """Scores (folds, alphas, tightnesses) of a rising grid and of its refinements.
 
-        Sets ``alphas_``, and also returns the number of fits that did not converge. ``score`` takes
-        alphas, falling, and where the path of each fold and tightness starts.
+        Sets ``alphas_``, and also returns the number of fits that did not converge.
         """
         found: dict[float, tuple[Array, list[list[Coefficients]]]] = {}
         new, unfinished = alphas[::-1], 0
@@ -108,7 +109,11 @@ class CrossValidated(LinearModel):
             # a path of midpoints starts at the next stronger penalty
             stronger = [alpha for alpha in found if alpha > new[0]]
             starts = found[min(stronger)][1] if stronger else []
-            parts = score(new, starts)
+            jobs = (
+                delayed(self._score_fold)(*fold, candidates, scorer, new, start)
+                for fold, start in zip_longest(folds(), starts)
+            )
+            parts: list[FoldScores] = Parallel(n_jobs=self.n_jobs)(jobs)
             unfinished += sum(part[2] for part in parts)
             for i, alpha in enumerate(new):
                 of_alpha = [[path[i] for path in part[1]] for part in parts]
@@ -137,41 +142,43 @@ class CrossValidated(LinearModel):
         self.tightnesses_ = check_grid(self.tightnesses, "tightnesses")
         return [replace(settings, loss=get_loss(self.loss, float(c))) for c in self.tightnesses_]
 
-    def _score_paths(
-        self,
-        data: TrainingData,
-        candidates: list[FitSettings],
-        scorer: Any,
-        sample_weight: Any,
-        groups: Any,
-        dev: Any,
-    ) -> ScorePaths:
-        """What :meth:`_search` asks for scores, at settings for each tightness."""
-        assert isinstance(data, Data)
+    def _folds(self, data: Any, loss: Loss, sample_weight: Any, groups: Any, dev: Any) -> Folds:
+        """What makes pairs of data to fit and samples to score, one at a time."""
         weights = check_weights(sample_weight, data.X)
-        if dev is None:
-            folds = self._split(data, weights, groups)
-        else:
-            held_out = self._check_dev(dev, data.n_classes, candidates[0].loss)
+        if dev is not None:
+            held_out = self._check_dev(dev, data.n_classes, loss)
+            return lambda: iter([(data, held_out)])
+        rows_of_folds = self._split(data, weights, groups)
 
-        def parts() -> Iterator[tuple[Data, HeldOut]]:  # made one at a time
-            if dev is not None:
-                yield data, held_out
-                return
-            for train, rows in folds:
+        def folds() -> Iterator[tuple[Data, HeldOut]]:
+            for train, rows in rows_of_folds:
                 y = self._as_given(data.targets[rows])
                 weights_of_rows = None if weights is None else weights[rows]
                 yield data.take(train), (take_rows(data.X, rows), y, weights_of_rows)
 
-        def score(alphas: Array, starts: list[Any]) -> list[FoldScores]:
-            jobs = (
-                delayed(_score_fold)(self, part, held_out, candidates, scorer, alphas, start)
-                for (part, held_out), start in zip_longest(parts(), starts)
-            )
-            results: list[FoldScores] = Parallel(n_jobs=self.n_jobs)(jobs)
-            return results
+        return folds
 
-        return score
+    def _score_fold(
+        self,
+        data: TrainingData,
+        held_out: Any,
+        candidates: list[FitSettings],
+        scorer: Any,
+        alphas: Array,
+        starts: list[Coefficients] | None,
+    ) -> FoldScores:
+        """Fit paths to one part of a fold, and score them on the other."""
+        X, y, weights = held_out
+        y = y.toarray() if sparse.issparse(y) else y
+        if is_foreign(X) and y.dtype.kind in "fiub":  # scorers compare arrays of one library
+            y, weights = as_library(y, X), None if weights is None else as_library(weights, X)
+        weighted = weights is not None and _takes_weights(scorer)
+        extra = {"sample_weight": weights} if weighted else {}
+        fits, scores = [], []
+        for fitted, estimator in fit_paths(self, data, candidates, alphas, starts):
+            fits.append(fitted)
+            scores.append(scorer(estimator, X, y, **extra))
+        return fold_scores(scores, fits, len(candidates))
 
     def _split(self, data: Data, weights: Array | None, groups: Any) -> list[tuple[Array, Array]]:
         """Rows of the two parts of each fold."""
@@ -244,29 +251,6 @@ def _takes_weights(scorer: Any) -> bool:
     return "sample_weight" in parameters or any(
         parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
     )
-
-
-def _score_fold(
-    model: CrossValidated,
-    data: Data,
-    held_out: HeldOut,
-    candidates: list[FitSettings],
-    scorer: Any,
-    alphas: Array,
-    starts: list[Coefficients] | None,
-) -> FoldScores:
-    """Fit paths to one part of a fold, and score them on the other."""
-    X, y, weights = held_out
-    y = y.toarray() if sparse.issparse(y) else y
-    if is_foreign(X) and y.dtype.kind in "fiub":  # scorers compare arrays of one library
-        y, weights = as_library(y, X), None if weights is None else as_library(weights, X)
-    weighted = weights is not None and _takes_weights(scorer)
-    extra = {"sample_weight": weights} if weighted else {}
-    fits, scores = [], []
-    for fitted, estimator in fit_paths(model, data, candidates, alphas, starts):
-        fits.append(fitted)
-        scores.append(scorer(estimator, X, y, **extra))
-    return fold_scores(scores, fits, len(candidates))
 
 
 def fit_paths(
