@@ -16,13 +16,9 @@ from fitzpatrick.dask import (
     ProportionRegressorCV,
     fit_path,
 )
-from tests.linear_model.data import features, targets
+from tests.linear_model.data import LABELS, X, Y
 
 from .data import chunked, unreadable
-
-X = features()
-Y = targets("fitzpatrick_logistic", X)
-LABELS = Y.argmax(axis=1)
 
 
 def changed(array, row, column, value):

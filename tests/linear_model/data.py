@@ -39,3 +39,11 @@ def targets(loss: str, X: Any, k: int = 4, seed: int = 1) -> Any:
     if isinstance(domain, fp.sets.Orthant):
         return rng.poisson(np.minimum(link, 20.0)).astype(float)
     return link
+
+
+# Most tests of a folder are of these: sixty samples of five features and four classes.
+X = features()
+Y = targets("fitzpatrick_logistic", X)
+LABELS = Y.argmax(axis=1)
+WORDS = np.asarray(["ash", "birch", "cedar", "date"])[LABELS]
+WEIGHTS = seeded(2).integers(0, 3, len(X)).astype(float)

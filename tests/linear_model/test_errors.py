@@ -18,12 +18,8 @@ from fitzpatrick.linear_model import (
 )
 from fitzpatrick.preprocessing import label_proportions
 
-from .data import features, targets
+from .data import LABELS, WORDS, X, Y
 
-X = features()
-Y = targets("fitzpatrick_logistic", X)
-LABELS = Y.argmax(axis=1)
-WORDS = np.asarray(["ash", "birch", "cedar", "date"])[LABELS]
 INDICATORS = (Y > 0.2).astype(int)
 INDICATORS[np.arange(len(Y)), LABELS] = 1
 HALF = np.arange(60) < 30

@@ -23,11 +23,8 @@ from fitzpatrick.linear_model._sums import Data
 from fitzpatrick.preprocessing import label_proportions
 from tests.helpers import seeded
 
-from .data import features, real_problem, targets
+from .data import LABELS, X, Y, features, real_problem, targets
 
-X = features()
-Y = targets("fitzpatrick_logistic", X)
-LABELS = Y.argmax(axis=1)
 FORMS = [np.asarray, sparse.csr_array, sparse.csc_array]
 SMOOTH = [name for name in fp.loss_names() if name != "perceptron"]
 FAMILIES = [name for name in fp.loss_names() if fp.get_loss(name).tightness == 1]
@@ -84,7 +81,6 @@ def test_ridge_and_poisson_regression() -> None:
     [*((name, None) for name in SMOOTH), *((name, c) for name in FAMILIES for c in (0.5, 2.0))],
 )
 def test_both_solvers_reach_the_same_stationary_point(loss: str, tightness: float | None) -> None:
-    X = features()
     Y = targets(loss, X)
     weights = seeded(2).uniform(0.5, 2.0, len(X))
     exact = fp.get_loss(loss, tightness)
@@ -147,8 +143,6 @@ def test_rotation_changes_nothing_but_the_work(monkeypatch, shape, fit_intercept
 
 
 def test_weights_are_repetitions_and_zero_removes() -> None:
-    X = features()
-    Y = targets("fitzpatrick_logistic", X)
     weights = seeded(5).integers(0, 4, len(X))
     repeated = np.repeat(np.arange(len(X)), weights)
     for standardize in (True, False):

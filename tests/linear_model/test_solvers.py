@@ -24,7 +24,7 @@ from fitzpatrick.regularizers import Negentropy, SquaredNorm
 from fitzpatrick.sets import Simplex
 from tests.helpers import seeded
 
-from .data import features, targets
+from .data import X, Y, targets
 
 
 @pytest.mark.parametrize("hands_over", [False, True])
@@ -152,8 +152,6 @@ def make_problem(data: Data, loss: str, *, fit_intercept: bool) -> PenaltyPath:
 
 
 def test_a_zero_gradient_at_zero_is_the_end_from_anywhere() -> None:
-    X = features()
-    Y = targets("fitzpatrick_logistic", X)
     model = ProportionRegressor(warm_start=True).fit(X, Y)
     model.fit(X, np.full_like(Y, 1 / Y.shape[1]))
     np.testing.assert_allclose(model.coef_, 0, atol=1e-12)
@@ -225,7 +223,6 @@ def test_memory_makes_m_agree_with_the_hessian() -> None:
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize("loss", ["logistic", "fitzpatrick_sparsemax", "sigmoid"])
 def test_curvature_of_all_rows_from_entries_is_that_by_products(loss: str, weighted: bool) -> None:
-    X = features()
     Y = targets(loss, X)
     weights = seeded(2).uniform(0.5, 2.0, len(X)) if weighted else None
     data = Data(X, Y, Y.shape[1], weights, binary=False)
@@ -253,8 +250,6 @@ def test_the_curvature_of_one_score_is_that_of_two(omega, tightness: float) -> N
 
 
 def test_a_point_moves_to_another_alpha_without_the_data() -> None:
-    X = features()
-    Y = targets("logistic", X)
     free = make_problem(Data(X, Y, 4, None, binary=False), "logistic", fit_intercept=True).objective
     parameters = seeded(3).standard_normal(free.zero().shape)
     moved = replace(free, alpha=0.3).move(replace(free, alpha=2.0).evaluate(parameters))
@@ -329,8 +324,7 @@ def test_steps_that_crossed_kinks_say_where_to_look_for_curvature(name: str) -> 
 
 @pytest.mark.parametrize("resumable", [True, False])
 def test_path_is_that_of_single_fits(resumable: bool) -> None:
-    X = features()
-    Y, seen = targets("fitzpatrick_logistic", X), []
+    seen: list[float] = []
     args, options = (X, Y, "fitzpatrick_logistic"), {"tightness": 0.5, "tol": 1e-10}
     options |= {"standardize": True}
     path = fit_path(
@@ -352,8 +346,6 @@ def test_path_is_that_of_single_fits(resumable: bool) -> None:
 
 @pytest.mark.parametrize("solver", ["newton-cg", "lbfgs"])
 def test_callbacks_and_printed_lines(solver: str, capsys) -> None:
-    X = features()
-    Y = targets("fitzpatrick_logistic", X)
     seen: list[Iteration] = []
     model = ProportionRegressor(alpha=0.1, solver=solver, callback=seen.append, verbose=2)
     model.fit(X, Y)

@@ -27,7 +27,6 @@ from ..linear_model._design import (
     scaled,
     standardization,
 )
-from ..linear_model._preconditioner import gram, principal_directions
 from ..linear_model._sums import BinaryLoss, LocalSums
 from ..linear_model._vectors import entries
 from ..losses import Loss
@@ -245,9 +244,11 @@ def encode(classes: Array | None, class_weights: Array | None, chunk: Chunk) -> 
 # Features as the solvers see them
 
 
-def gram_of(chunk: Chunk, scaling: Scaling) -> Array:
-    """The Gram matrix of scaled features."""
-    return gram(scaled(chunk.X, scaling), chunk.weights)
+def of_scaled(
+    function: Callable[[Array, Array | None], Array], chunk: Chunk, scaling: Scaling
+) -> Array:
+    """A function of the scaled features of a chunk and their weights."""
+    return function(scaled(chunk.X, scaling), chunk.weights)
 
 
 def stack(chunks: list[Chunk]) -> Chunk:
@@ -258,11 +259,6 @@ def stack(chunks: list[Chunk]) -> Chunk:
         X=np.concatenate([chunk.X for chunk in chunks]),
         weights=np.concatenate(weights) if weights else None,
     )
-
-
-def directions_of(chunk: Chunk, scaling: Scaling) -> Array:
-    """The principal directions of scaled features."""
-    return principal_directions(scaled(chunk.X, scaling), chunk.weights)
 
 
 def make_design(

@@ -12,7 +12,12 @@ from scipy import sparse
 from .._array import Array
 from ..linear_model._checks import FitSettings
 from ..linear_model._design import ParameterSpace, Scaling, precision_of
-from ..linear_model._preconditioner import directions_of_gram, rotation_pays
+from ..linear_model._preconditioner import (
+    directions_of_gram,
+    gram,
+    principal_directions,
+    rotation_pays,
+)
 from ..linear_model._sums import LocalSums, SampleSums, TrainingData
 from ..linear_model._vectors import entries
 from . import _chunks
@@ -161,8 +166,10 @@ class ChunkedData(TrainingData):
         rounds = self.rounds
         given = rounds.send("scaling", scaling)
         if n_samples >= n_features:
-            parts = rounds.map("gram", _chunks.gram_of, chunks, given)
+            parts = rounds.map("gram", _chunks.of_scaled, gram, chunks, given)
             return directions_of_gram(rounds.run(rounds.merge(parts, _chunks.total))[0])
         stacked = rounds.merge(chunks, _chunks.stack)
-        directions = rounds.apply("rotation", _chunks.directions_of, stacked, given)
+        directions = rounds.apply(
+            "rotation", _chunks.of_scaled, principal_directions, stacked, given
+        )
         return np.array(rounds.run(directions)[0])

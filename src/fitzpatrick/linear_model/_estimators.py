@@ -1,5 +1,6 @@
 """The estimators with one penalty, and what those with several share with them."""
 
+import math
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass
@@ -27,21 +28,6 @@ from .solvers import Status
 
 # Gradients of labels are of the size of the loss at zero; those of fits are rounded at eps.
 MIN_START = 1e3 * float(np.finfo(float).eps)
-
-
-def _warn_of_flatness(loss: Loss, n_classes: int) -> None:
-    """Warn if the gradients at zero scores, from where fits start, are near rounding errors."""
-    if loss.tightness <= 1:
-        return
-    start = float(loss.value(np.arange(n_classes), np.zeros((n_classes, n_classes))).max())
-    if start < MIN_START:
-        warnings.warn(
-            f"at tightness {loss.tightness:g} the loss of a class label at zero scores is "
-            f"{start:.1g}, near rounding errors: the fit may end before it has begun; choose a "
-            "smaller tightness",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
 
 
 @dataclass(eq=False, repr=False)
@@ -280,7 +266,17 @@ class ClassModel(ClassifierMixin, ScoreModel):  # type: ignore[misc]  # scikit-l
                 f"{type(self).__name__} needs at least two classes, and y holds one class only: "
                 f"{classes.tolist()[0]!r}"
             )
-        _warn_of_flatness(loss, len(classes))
+        start, k = math.inf, len(classes)
+        if loss.tightness > 1:  # or no loss is flat at zero scores, from where fits start
+            start = float(loss.value(np.arange(k), np.zeros((k, k))).max())
+        if start < MIN_START:
+            warnings.warn(
+                f"at tightness {loss.tightness:g} the loss of a class label at zero scores is "
+                f"{start:.1g}, near rounding errors: the fit may end before it has begun; choose a "
+                "smaller tightness",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         self.classes_ = classes
         if self.class_weight is None:
             return None

@@ -78,7 +78,7 @@ class Objective:
 
     def predict(self, point: Point) -> Array:
         """Where the minimum may be: one step from a point, by M instead of the Hessian."""
-        if not self.preconditioner.has_learned:
+        if self.preconditioner.curvature is None:
             self._learn(point)
         return point.parameters - self.preconditioner.inverse(self.alpha)(point.gradient)
 
