@@ -284,8 +284,8 @@ def bind(
     design, chunk = part
     omega, tightness, dtype = loss.regularizer, loss.tightness, design.like.dtype
     with errors_of(chunk.index):
-        bound = engines.bind(omega, tightness, chunk.y, n_classes, dtype, n_threads)
-    bound = BinaryLoss(bound) if binary else bound
+        loss_of_rows = engines.bind(omega, tightness, chunk.y, n_classes, dtype, n_threads)
+    bound = BinaryLoss(loss_of_rows) if binary else loss_of_rows
     return LocalSums(design, bound, chunk.weights, 1 if binary else n_classes, seed=chunk.index)
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from dask.delayed import Delayed
 from scipy import sparse
 
-from .._array import Array
+from .._array import Array, eps
 from ..linear_model._checks import FitSettings
-from ..linear_model._design import ParameterSpace, Scaling, precision_of
+from ..linear_model._design import ParameterSpace, Scaling
 from ..linear_model._preconditioner import (
     directions_of_gram,
     gram,
@@ -143,7 +143,7 @@ class ChunkedData(TrainingData):
         like = entries(summary.X)
         assert summary.columns is not None  # or its check has raised
         scaling = summary.columns.scaling(
-            precision_of(like), center=fit_intercept or standardize, standardize=standardize
+            eps(like), center=fit_intercept or standardize, standardize=standardize
         )
         basis = self._basis(chunks, scaling, summary.n_samples)
         given = rounds.share("transformation", (scaling, basis))

@@ -161,7 +161,7 @@ class Search(OnDask, _cv.CrossValidated):
             raise ChunkError(f"dev: {error}") from error
         if found is None:
             raise ValueError("dev: no sample has a positive weight; there is nothing to score")
-        return _cv.fold_scores(found.mean, list(fits), len(candidates))
+        return _cv.fold_scores(found.mean, fits)
 
     def _check_held_out(self, groups: Any, dev: Any) -> None:
         if not _cv.is_dev_set(dev):

@@ -2,7 +2,7 @@
 
 import copy
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from itertools import zip_longest
 from typing import Any, ClassVar, Self
@@ -26,9 +26,9 @@ DEFAULT_ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3, 1e4)  # the paper'
 FINEST_STEP = 10 ** (1 / 8)  # between neighbouring alphas, which no refinement goes below
 
 HeldOut = tuple[Array, Array, Array | None]  # features, targets as scorers take them, weights
-# Scores (alphas, tightnesses), coefficients and intercepts [tightness][alpha], and the number of
+# Scores, coefficients and intercepts of the alphas at each tightness in turn, and the number of
 # fits that did not converge, on one fold.
-FoldScores = tuple[Array, list[list[Coefficients]], int]
+FoldScores = tuple[Array, list[Coefficients], int]
 Folds = Callable[[], Iterator[tuple[Any, Any]]]  # data to fit, and samples to score
 
 
@@ -116,8 +116,9 @@ class CrossValidated(LinearModel):
             parts: list[FoldScores] = Parallel(n_jobs=self.n_jobs)(jobs)
             unfinished += sum(part[2] for part in parts)
             for i, alpha in enumerate(new):
-                of_alpha = [[path[i] for path in part[1]] for part in parts]
-                found[float(alpha)] = np.stack([part[0][i] for part in parts]), of_alpha
+                every = slice(i, None, len(new))  # tightness
+                of_alpha = np.stack([part[0][every] for part in parts])
+                found[float(alpha)] = of_alpha, [part[1][every] for part in parts]
             self.alphas_ = np.sort(list(found))
             scores = np.stack([found[alpha][0] for alpha in self.alphas_], axis=1)
             self._check_scores(scores.mean(axis=0))
@@ -178,7 +179,7 @@ class CrossValidated(LinearModel):
         for fitted, estimator in fit_paths(self, data, candidates, alphas, starts):
             fits.append(fitted)
             scores.append(scorer(estimator, X, y, **extra))
-        return fold_scores(scores, fits, len(candidates))
+        return fold_scores(scores, fits)
 
     def _split(self, data: Data, weights: Array | None, groups: Any) -> list[tuple[Array, Array]]:
         """Rows of the two parts of each fold."""
@@ -269,17 +270,14 @@ def fit_paths(
         for fitted in path.models(alphas, None if starts is None else starts[j]):
             estimator = copy.copy(model)
             estimator.__dict__.pop("feature_names_in_", None)  # the checked X has none to compare
-            estimator._set_model(fitted, settings.loss, path.like)
+            estimator._set_model(fitted, settings.loss, path.sums.space.like)
             yield fitted, estimator
 
 
-def fold_scores(scores: Any, fits: list[FittedModel], n_tightnesses: int) -> FoldScores:
+def fold_scores(scores: Any, fits: Sequence[FittedModel]) -> FoldScores:
     """What is kept of the fits of a fold: where those of nearby penalties start, for one."""
     ends = [(fit.coef.astype(np.float32), fit.intercept.astype(np.float32)) for fit in fits]
-    n_alphas = len(fits) // n_tightnesses
-    starts = [ends[i : i + n_alphas] for i in range(0, len(ends), n_alphas)]
-    unfinished = sum(not fit.status.converged for fit in fits)
-    return np.reshape(scores, (n_tightnesses, n_alphas)).T, starts, unfinished
+    return np.asarray(scores), ends, sum(not fit.status.converged for fit in fits)
 
 
 @dataclass(eq=False, repr=False)

@@ -114,7 +114,7 @@ class LinearModel(FitParameters, ScoreModel):
         """Fit, set the fitted attributes, and warn if the fit did not converge."""
         path = PenaltyPath(data.sums(settings), settings)
         model = path.fit(alpha, start)
-        self._set_model(model, settings.loss, path.like)
+        self._set_model(model, settings.loss, path.sums.space.like)
         if not model.status.converged:
             self._warn(
                 f"stopped after {model.n_iter} iterations at gradient norm "
