@@ -105,27 +105,27 @@ def stopping(**changes: float) -> Stopping:
     return Stopping(**(given | changes))
 
 
-def test_without_progress_is_precision_only_near_the_optimum() -> None:
-    assert stopping().without_progress(1.0, 1e-7) is Status.PRECISION
-    assert stopping().without_progress(1.0, 1e-3) is Status.STALLED
-    # a gap of 1e-14 / 2e-4 against an objective of 1e-6
-    assert stopping(alpha=1e-4).without_progress(1.0, 1e-7) is Status.PRECISION
-    assert stopping(alpha=1e-4).without_progress(1e-9, 1e-7) is Status.STALLED
-    # where large numbers cancel, more is hidden, but not everything
-    assert stopping(cancellation=1e8).without_progress(1.0, 1e-3) is Status.PRECISION
-    assert stopping(cancellation=1e300).without_progress(1.0, 0.02) is Status.STALLED
-    assert stopping(cancellation=1e8).reached(1.0, 1e-3) is None
-
-
 def test_the_end_is_a_small_gradient_and_a_small_duality_gap() -> None:
-    assert stopping().reached(0.0, 1.0) is Status.ZERO
-    assert stopping().reached(1.0, 1e-13) is Status.CONVERGED
-    assert stopping().reached(1.0, 1.0) is None
-    assert stopping(tol=1e-6).reached(1e-3, 1e-6) is Status.CONVERGED
-    # √tol of the objective is 1e-6, and ‖g‖²/(2 alpha) is 5e-9 with one alpha, 5e-6 with the other
-    assert stopping(tol=1e-6, alpha=1e-4).reached(1e-3, 1e-6) is Status.CONVERGED
-    assert stopping(tol=1e-6, alpha=1e-7).reached(1e-3, 1e-6) is None
-    assert stopping(noise=1e-5, alpha=1e-7).reached(1e-3, 1e-6) is Status.CONVERGED
+    """Without progress it is precision, but only near the optimum."""
+    for changes, point, reached, without_progress in (
+        ({}, (0.0, 1.0), Status.ZERO, Status.STALLED),
+        ({}, (1.0, 1e-13), Status.CONVERGED, Status.PRECISION),
+        ({}, (1.0, 1e-7), None, Status.PRECISION),
+        ({}, (1.0, 1e-3), None, Status.STALLED),
+        # a gap of 1e-14 / 2e-4 against an objective of 1e-6
+        ({"alpha": 1e-4}, (1.0, 1e-7), None, Status.PRECISION),
+        ({"alpha": 1e-4}, (1e-9, 1e-7), None, Status.STALLED),
+        # where large numbers cancel, more is hidden, but not everything
+        ({"cancellation": 1e8}, (1.0, 1e-3), None, Status.PRECISION),
+        ({"cancellation": 1e300}, (1.0, 0.02), None, Status.STALLED),
+        # √tol of the objective is 1e-6, ‖g‖²/(2 alpha) is 5e-9 for one alpha, 5e-6 for the other
+        ({"tol": 1e-6}, (1e-3, 1e-6), Status.CONVERGED, Status.PRECISION),
+        ({"tol": 1e-6, "alpha": 1e-4}, (1e-3, 1e-6), Status.CONVERGED, Status.PRECISION),
+        ({"tol": 1e-6, "alpha": 1e-7}, (1e-3, 1e-6), None, Status.STALLED),
+        ({"noise": 1e-5, "alpha": 1e-7}, (1e-3, 1e-6), Status.CONVERGED, Status.PRECISION),
+    ):
+        assert stopping(**changes).reached(*point) is reached
+        assert stopping(**changes).without_progress(*point) is without_progress
 
 
 @pytest.mark.parametrize(("loss", "alpha"), [("sparsemax", 1e-2), ("fitzpatrick_logistic", 1e-3)])
