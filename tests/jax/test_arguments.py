@@ -179,6 +179,9 @@ TYPE_ERRORS = [
     (lambda: fj.make_fitzpatrick_loss(R.Negentropy(), jnp.ones(2)), "one number, .* shape"),
     (lambda: jax.jit(LOSS)(S, S, tightness=0.5), "tracing it: mark it static, .*close over"),
     (lambda: jax.grad(lambda c: LOSS(S, S, tightness=c).sum())(0.5), "cannot be learned: the loss"),
+    (lambda: fj.entmax(S, True), "alpha must be a number from 1 to 2"),
+    (lambda: jax.jit(fj.entmax_loss)(S, S, 1.5), "alpha of a loss must be a Python number"),
+    (lambda: fj.sparsemax_loss(S, fj.SparseTargets(S, S)), "integer indices"),
     (lambda: fj.logistic_loss(S, S, tightness=0.5), r"unexpected keyword argument 'tightness'"),
 ]
 VALUE_ERRORS = [
@@ -186,6 +189,12 @@ VALUE_ERRORS = [
     (lambda: LOSS(S[:, :0], S[:, :0]), r"no classes along axis 1: their shape is \(3, 0\)"),
     (lambda: LOSS(S, S[:2]), r"must have the shape of scores, \(3, 4\), got \(2, 4\)$"),
     (lambda: LOSS(S[:, 0], S), r"scores, \(3,\), got \(3, 4\); or are the arguments swapped"),
+    (lambda: fj.entmax(S, np.ones(4)), r"alpha of shape \(4,\) does not broadcast to \(3, 1\)"),
+    (lambda: fj.entmax_loss(S, S, 0.5), "alpha must be between 1 and 2"),
+    (lambda: fj.SparseTargets(L, L, "other"), "rest must be"),
+    (lambda: fj.sparsemax_loss(S, fj.SparseTargets(L[:, None], S[:, :1], "bucket")), "for the log"),
+    (lambda: fj.sparsemax_loss(S[0], LISTS), "one axis more"),
+    (lambda: fj.sigmoid_loss(S, LISTS), "on the simplex"),
     (lambda: jax.eval_shape(LOSS, S, S[:2]), "targets must have the shape of scores"),
     (lambda: LOSS(S, L), r"got \(3,\); for class labels use the function that ends in _with_integ"),
     (lambda: LOSS(S, S, axis=2), r"axis=2 is not an axis of scores, which have shape \(3, 4\)"),

@@ -51,21 +51,13 @@ def negative_error(Y, prediction) -> float:
     return -metrics.squared_error(Y, prediction)
 
 
-def test_a_dev_set_chooses_and_never_enters_the_fit() -> None:
-    model = ProportionRegressorCV(**GRID).fit(X[:40], Y[:40], dev=(X[40:], Y[40:]))
-    expected = single_scores(X, Y, [(np.arange(40), np.arange(40, 60))])
-    np.testing.assert_allclose(model.scores_, expected, rtol=1e-6)
-    single = ProportionRegressor(alpha=model.alpha_).fit(X[:40], Y[:40])
-    np.testing.assert_allclose(model.coef_, single.coef_, atol=1e-6)
-    weights = np.arange(20.0)
-    model = FitzpatrickClassifierCV(alphas=[1.0], tightnesses=[2.0], scoring="squared_error")
-    model.fit(X[:40], LABELS[:40], dev=[X[40:], LABELS[40:], weights])
-    proba = model.predict_proba(X[40:])
-    error = metrics.squared_error(np.eye(4)[LABELS[40:]], proba, sample_weight=weights)
-    assert model.scores_[0, 0, 0] == pytest.approx(-error, rel=1e-6)
+def squared_error(labels, probabilities, weights) -> float:
+    one_hot = np.eye(probabilities.shape[1])[labels]
+    return metrics.squared_error(one_hot, probabilities, sample_weight=weights)
 
 
 GROUPS = seeded(0).integers(0, 6, 60)
+HALVES = np.arange(60) < 30
 
 
 @pytest.mark.parametrize(
@@ -75,7 +67,7 @@ GROUPS = seeded(0).integers(0, 6, 60)
         (2, None),
         (ShuffleSplit(2, random_state=0), None),
         (PredefinedSplit(np.repeat([-1, 0], [40, 20])), None),
-        ([(np.arange(60) < 30, np.arange(60) >= 30)], None),
+        ([(HALVES, ~HALVES)], None),
         (GroupKFold(3), GROUPS),
     ],
 )
@@ -83,6 +75,19 @@ def test_any_splitter(cv, groups) -> None:
     model = ProportionRegressorCV(**GRID, cv=cv).fit(X, Y, groups=groups)
     expected = single_scores(X, Y, check_cv(cv).split(X, groups=groups))
     np.testing.assert_allclose(model.scores_, expected, rtol=1e-6)
+
+
+def test_a_dev_set_chooses_and_never_enters_the_fit() -> None:
+    model = ProportionRegressorCV(**GRID).fit(X[HALVES], Y[HALVES], dev=(X[~HALVES], Y[~HALVES]))
+    expected = single_scores(X, Y, [(HALVES, ~HALVES)])
+    np.testing.assert_allclose(model.scores_, expected, rtol=1e-6)
+    single = ProportionRegressor(alpha=model.alpha_).fit(X[HALVES], Y[HALVES])
+    np.testing.assert_allclose(model.coef_, single.coef_, atol=1e-6)
+    weights = np.arange(30.0)
+    model = FitzpatrickClassifierCV(alphas=[1.0], tightnesses=[2.0], scoring="squared_error")
+    model.fit(X[HALVES], LABELS[HALVES], dev=[X[~HALVES], LABELS[~HALVES], weights])
+    error = squared_error(LABELS[~HALVES], model.predict_proba(X[~HALVES]), weights)
+    assert model.scores_[0, 0, 0] == pytest.approx(-error, rel=1e-6)
 
 
 def test_jobs_are_joblibs(monkeypatch) -> None:
@@ -132,9 +137,7 @@ def test_class_weights_count_in_the_fits_and_not_in_the_scores() -> None:
     train, held_out = next(folds.split(X, y))
     product = by_class[y] * weights
     single = FitzpatrickClassifier().fit(X[train], y[train], product[train])
-    error = metrics.squared_error(
-        np.eye(3)[y[held_out]], single.predict_proba(X[held_out]), sample_weight=weights[held_out]
-    )
+    error = squared_error(y[held_out], single.predict_proba(X[held_out]), weights[held_out])
     assert model.scores_[0, 0] == pytest.approx(-error, rel=1e-6)
     final = FitzpatrickClassifier().fit(X, y, product)
     np.testing.assert_allclose(model.coef_, final.coef_, atol=1e-6)

@@ -26,13 +26,10 @@ from fitzpatrick.linear_model import (
     _sums,
     fit_path,
 )
-from fitzpatrick.linear_model._checks import FitSettings
-from fitzpatrick.linear_model._path import PenaltyPath
-from fitzpatrick.linear_model._sums import Data
 from fitzpatrick.losses import get_loss
 from tests.helpers import seeded
 
-from .data import LABELS, WEIGHTS, WORDS, X, Y, targets
+from .data import LABELS, WEIGHTS, WORDS, X, Y, penalty_path, targets
 
 torch = pytest.importorskip("torch")
 needs_strict = pytest.mark.skipif(
@@ -221,9 +218,8 @@ def torch_problem(loss, *, intercept=True):
     y[y < 0.1] = 0
     y /= y.sum(axis=1, keepdims=True)
     options = {"fit_intercept": intercept, "standardize": True, "tol": 1e-10, "n_threads": 1}
-    settings = FitSettings(get_loss(*loss), **options)
-    forms = (Data(form(x), y, 5, None, binary=False) for form in (np.asarray, torch.asarray))
-    return [PenaltyPath(data.sums(settings), settings) for data in forms]
+    forms = np.asarray, torch.asarray
+    return [penalty_path(form(x), y, get_loss(*loss), **options) for form in forms]
 
 
 @pytest.fixture

@@ -9,13 +9,11 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_info
 
-from fitzpatrick import engines, get_loss
+from fitzpatrick import engines
 from fitzpatrick.linear_model import Iteration, ProportionRegressor, Status, _path, fit_path
-from fitzpatrick.linear_model._checks import FitSettings
 from fitzpatrick.linear_model._objective import Point
-from fitzpatrick.linear_model._path import PenaltyPath
 from fitzpatrick.linear_model._preconditioner import Map, updated_inverse
-from fitzpatrick.linear_model._sums import BinaryLoss, Data, with_zero_score
+from fitzpatrick.linear_model._sums import BinaryLoss, with_zero_score
 from fitzpatrick.linear_model._threads import blas_threads, limited_blas
 from fitzpatrick.linear_model.solvers import Report, _newton_cg, newton_cg
 from fitzpatrick.linear_model.solvers._newton_cg import decrease, steihaug
@@ -24,7 +22,7 @@ from fitzpatrick.regularizers import Negentropy, SquaredNorm
 from fitzpatrick.sets import Simplex
 from tests.helpers import seeded
 
-from .data import X, Y, targets
+from .data import X, Y, penalty_path, targets
 
 
 @pytest.mark.parametrize("hands_over", [False, True])
@@ -138,17 +136,11 @@ def test_cold_warm_and_path_agree_on_separable_data(loss: str, alpha: float) -> 
     alphas = 10.0 ** np.arange(3, np.log10(alpha) - 0.5, -1)
     for strength in alphas:
         warm.set_params(alpha=strength).fit(X, Y)
-    data = Data(X, labels, 4, None, binary=False)
-    path = list(make_problem(data, loss, fit_intercept=False).models(alphas))
+    path = list(penalty_path(X, labels, loss, fit_intercept=False).models(alphas))
     assert cold.status_.converged
     assert warm.objective_ == pytest.approx(cold.objective_, rel=2e-5)
     assert path[-1].objective == pytest.approx(cold.objective_, rel=2e-5)
     np.testing.assert_allclose(warm.predict(X), cold.predict(X), atol=2e-3)
-
-
-def make_problem(data: Data, loss: str, *, fit_intercept: bool) -> PenaltyPath:
-    settings = FitSettings(get_loss(loss), fit_intercept=fit_intercept)
-    return PenaltyPath(data.sums(settings), settings)
 
 
 def test_a_zero_gradient_at_zero_is_the_end_from_anywhere() -> None:
@@ -225,8 +217,7 @@ def test_memory_makes_m_agree_with_the_hessian() -> None:
 def test_curvature_of_all_rows_from_entries_is_that_by_products(loss: str, weighted: bool) -> None:
     Y = targets(loss, X)
     weights = seeded(2).uniform(0.5, 2.0, len(X)) if weighted else None
-    data = Data(X, Y, Y.shape[1], weights, binary=False)
-    objective = make_problem(data, loss, fit_intercept=True).objective
+    objective = penalty_path(X, Y, loss, weights).objective
     parameters = seeded(3).standard_normal(objective.zero().shape)
     sums = objective.sums
     sums.linearize(parameters)
@@ -250,7 +241,7 @@ def test_the_curvature_of_one_score_is_that_of_two(omega, tightness: float) -> N
 
 
 def test_a_point_moves_to_another_alpha_without_the_data() -> None:
-    free = make_problem(Data(X, Y, 4, None, binary=False), "logistic", fit_intercept=True).objective
+    free = penalty_path(X, Y, "logistic").objective
     parameters = seeded(3).standard_normal(free.zero().shape)
     moved = replace(free, alpha=0.3).move(replace(free, alpha=2.0).evaluate(parameters))
     expected = replace(free, alpha=0.3).evaluate(parameters)
@@ -300,8 +291,7 @@ def test_steps_that_crossed_kinks_say_where_to_look_for_curvature(name: str) -> 
     generator = seeded(0)
     X = generator.normal(size=(60, 8))
     labels = np.argmax(X @ generator.normal(size=(8, 5)), axis=1)
-    settings = FitSettings(get_loss(name), fit_intercept=False, n_threads=1)
-    problem = PenaltyPath(Data(X, labels, 5, None, binary=False).sums(settings), settings)
+    problem = penalty_path(X, labels, name, fit_intercept=False, n_threads=1)
     asked: list[tuple[np.ndarray, np.ndarray | None]] = []
     linearize = problem.sums.linearize
 
