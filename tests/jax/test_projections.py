@@ -12,15 +12,15 @@ import fitzpatrick as fp
 import fitzpatrick.jax as fj
 from tests.helpers import assert_close, seeded
 
-# each with its parameter, and the largest violation of a point
+# each with its parameter by name, and the largest violation of a point
 CASES = {
-    "non_negative": (None, lambda p: max(0, -p.min())),
-    "box": ((-0.5, 0.5), lambda p: max(0, np.abs(p).max() - 0.5)),
-    "simplex": (2.0, lambda p: max(-p.min(), abs(p.sum() - 2))),
-    "l1_ball": (1.5, lambda p: max(0, np.abs(p).sum() - 1.5)),
-    "l1_sphere": (1.5, lambda p: abs(np.abs(p).sum() - 1.5)),
-    "l2_ball": (0.7, lambda p: max(0, np.linalg.norm(p) - 0.7)),
-    "l2_sphere": (0.7, lambda p: abs(np.linalg.norm(p) - 0.7)),
+    "non_negative": ({}, lambda p: max(0, -p.min())),
+    "box": ({"hyperparams": (-0.5, 0.5)}, lambda p: max(0, np.abs(p).max() - 0.5)),
+    "simplex": ({"value": 2.0}, lambda p: max(-p.min(), abs(p.sum() - 2))),
+    "l1_ball": ({"max_value": 1.5}, lambda p: max(0, np.abs(p).sum() - 1.5)),
+    "l1_sphere": ({"value": 1.5}, lambda p: abs(np.abs(p).sum() - 1.5)),
+    "l2_ball": ({"max_value": 0.7}, lambda p: max(0, np.linalg.norm(p) - 0.7)),
+    "l2_sphere": ({"value": 0.7}, lambda p: abs(np.linalg.norm(p) - 0.7)),
 }
 DIFFERENCES = {"rtol": 1e-6, "atol": 1e-8}  # central ones, of smooth functions of size one
 
@@ -28,8 +28,8 @@ DIFFERENCES = {"rtol": 1e-6, "atol": 1e-8}  # central ones, of smooth functions 
 @pytest.mark.parametrize("name", CASES)
 def test_projections(name):
     """In the set, and nearer than other points of it; rows as each by itself; derivatives."""
-    violation = CASES[name][1]
-    project = jax.jit(functools.partial(getattr(fj, f"projection_{name}"), **_named(name)))
+    parameter, violation = CASES[name]
+    project = jax.jit(functools.partial(getattr(fj, f"projection_{name}"), **parameter))
     x = seeded(1).normal(size=(56, 4))
     p, alone = np.asarray(project(x)), jax.jit(jax.vmap(project))(x)
     assert max(map(violation, p)) < 1e-12
@@ -38,12 +38,6 @@ def test_projections(name):
     assert_close(alone, p, rtol=0, atol=1e-14)
     if not name.endswith("sphere"):
         check_grads(project, (x[:2],), order=1, modes=["rev"], eps=1e-6, **DIFFERENCES)
-
-
-def _named(name):
-    """The parameter as a keyword."""
-    keyword = {"simplex": "value", "l1_ball": "max_value", "l2_ball": "max_value"}
-    return {keyword.get(name, "value" if "sphere" in name else "hyperparams"): CASES[name][0]}
 
 
 def test_transport_and_birkhoff():

@@ -13,7 +13,7 @@ from fitzpatrick import engines
 from fitzpatrick.linear_model import Iteration, ProportionRegressor, Status, _path, fit_path
 from fitzpatrick.linear_model._objective import Point
 from fitzpatrick.linear_model._preconditioner import Map, updated_inverse
-from fitzpatrick.linear_model._sums import BinaryLoss, with_zero_score
+from fitzpatrick.linear_model._sums import BinaryLoss, memory_order, with_zero_score
 from fitzpatrick.linear_model._threads import blas_threads, limited_blas
 from fitzpatrick.linear_model.solvers import Report, _newton_cg, newton_cg
 from fitzpatrick.linear_model.solvers._newton_cg import decrease, steihaug
@@ -181,6 +181,7 @@ def test_threads_that_fit_leave_the_pools_as_they_were() -> None:
     thread.join(timeout=30)
     assert not thread.is_alive()
     assert threads() == before
+    assert [memory_order(n_scores) for n_scores in (10, 1000)] == ["F", "C"]
     assert [blas_threads(*given) for given in ((None, 1e3), (None, 1e10), (3, 1e3))] == [1, None, 3]
 
 

@@ -125,10 +125,7 @@ def as_scores(
     regularizer: Regularizer,
     targets: ArrayLike | None = None,
 ) -> Scores:
-    """Checked scores, with the classes that ``where`` leaves out removed.
-
-    Targets that are numbers as scores are, beside scores that are not, came in the wrong order.
-    """
+    """Checked scores, without the classes that ``where`` leaves out; targets serve an error."""
     given = _as_array(scores, "scores")
     if not is_supported_float(given):
         are_swapped = targets is not None and is_supported_float(_as_array(targets, "targets"))

@@ -130,14 +130,10 @@ def check_grid(values: Any, name: str) -> Array:
 def check_features(X: Any, dtype: Any = None, *, owner: Any = None, reset: bool = True) -> Array:
     """X as a C-ordered float array, or as CSR or CSC with sorted entries, one per place.
 
-    Arrays of other libraries stay where they are, with an owner if scikit-learn's
+    The dtype is that of X by default, and float64 for other numbers. An owner is an estimator,
+    which remembers the number and the names of its features; without ``reset`` X is compared with
+    these. Arrays of other libraries stay where they are, with an owner if scikit-learn's
     ``array_api_dispatch`` is on. Lazy ones (JAX, Dask) become NumPy arrays, unless they have one.
-
-    Args:
-        X: features (n, d).
-        dtype: float32 or float64; by default that of X, and float64 for other numbers.
-        owner: an estimator, which remembers the number and the names of its features.
-        reset: False compares X with what the owner remembers.
     """
     X = X.detach() if is_torch(X) else X
     check_sparse(X, "X")

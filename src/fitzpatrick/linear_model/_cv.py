@@ -80,7 +80,12 @@ class CrossValidated(LinearModel):
             settings = check_settings(self)
             self._check_held_out(groups, dev)
             alphas = np.sort(check_grid(self.alphas, "alphas"))
-            candidates = self._check_tightnesses(settings)
+            candidates = [settings]
+            self.__dict__.pop("tightnesses_", None)  # of an earlier fit
+            if self.tightnesses is not None:
+                self.tightnesses_ = check_grid(self.tightnesses, "tightnesses")
+                losses = (get_loss(self.loss, float(c)) for c in self.tightnesses_)
+                candidates = [replace(settings, loss=loss) for loss in losses]
             scorer = self._scorer()
             data = self._check_data(X, y, sample_weight, settings)
             folds = self._folds(data, settings.loss, sample_weight, groups, dev)
@@ -134,14 +139,6 @@ class CrossValidated(LinearModel):
                 "dev must be a pair (X_dev, y_dev) or a triple with weights, got "
                 f"{type(dev).__name__}"
             )
-
-    def _check_tightnesses(self, settings: FitSettings) -> list[FitSettings]:
-        """The settings at every tightness to choose from."""
-        self.__dict__.pop("tightnesses_", None)  # of an earlier fit
-        if self.tightnesses is None:
-            return [settings]
-        self.tightnesses_ = check_grid(self.tightnesses, "tightnesses")
-        return [replace(settings, loss=get_loss(self.loss, float(c))) for c in self.tightnesses_]
 
     def _folds(self, data: Any, loss: Loss, sample_weight: Any, groups: Any, dev: Any) -> Folds:
         """What makes pairs of data to fit and samples to score, one at a time."""

@@ -287,10 +287,7 @@ def rotation_pays(n_samples: int, n_features: int, n_scores: int) -> bool:
 
 
 def principal_directions(features: Array, weights: Array | None) -> Array:
-    """Orthonormal columns V (d, r) that span the rows of the features, in float64.
-
-    With fewer samples than features, r is at most the number of samples.
-    """
+    """Orthonormal columns V (d, r ≤ n) that span the n rows of the features, in float64."""
     n_samples, n_features = features.shape
     if n_samples >= n_features:
         return directions_of_gram(gram(features, weights))

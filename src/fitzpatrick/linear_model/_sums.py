@@ -70,12 +70,7 @@ class SampleSums(ABC):
 
 
 def memory_order(n_scores: int) -> Literal["C", "F"]:
-    """That of scores and parameters: products with few columns are faster if these are contiguous.
-
-    Example:
-        >>> memory_order(10), memory_order(1000)
-        ('F', 'C')
-    """
+    """That of scores and parameters: few columns are multiplied faster if they are contiguous."""
     return "F" if n_scores <= MAX_COLUMN_MAJOR_CLASSES else "C"
 
 
