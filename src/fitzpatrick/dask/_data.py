@@ -121,13 +121,12 @@ class ChunkedData(TrainingData):
         return cls(rounds, chunks, unread, summary)
 
     def _bind(self, settings: FitSettings, design: Any) -> ChunkedSums:
-        rounds, (designs, *measures) = self.rounds, design
+        rounds, (designs, space, n_samples, total_weight) = self.rounds, design
         values = settings.loss, self.n_classes, self.binary, settings.n_threads or 1
         parts = rounds.map("bind", _chunks.bind, *values, designs)
         if rounds.keeps:
             done = rounds.merge(rounds.map("ready", attrgetter("n_samples"), parts), sum)
             _, parts = rounds.run(done, parts)
-        space, n_samples, total_weight = measures
         return ChunkedSums(rounds, parts, space, self.n_scores, n_samples, total_weight)
 
     def _make_design(

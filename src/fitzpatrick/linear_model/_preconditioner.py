@@ -93,17 +93,19 @@ class Preconditioner:
 
     def inverse(self, alpha: float) -> Map:
         """R ↦ M⁻¹ R."""
-        diagonal, vectors = self._diagonal(self._spectrum, self.curvature, alpha), self._vectors
-
-        def spectral_inverse(residual: Array) -> Array:
-            if vectors is None:
-                return residual / diagonal
-            return (residual @ vectors / diagonal) @ vectors.T
-
-        base: Map = spectral_inverse
         if self._blocks is not None and self._blocks[0] == alpha:
             base = self._blocks[1]
+        else:
+            base = self._spectral_inverse(alpha)
         return updated_inverse(base, self._pairs, alpha, self._space.n_penalized, self._space.place)
+
+    def _spectral_inverse(self, alpha: float) -> Map:
+        """R ↦ M₀⁻¹ R."""
+        diagonal = self._diagonal(self._spectrum, self.curvature, alpha)
+        vectors = self._vectors
+        if vectors is None:
+            return lambda residual: residual / diagonal
+        return lambda residual: (residual @ vectors / diagonal) @ vectors.T
 
     def _diagonal(self, spectrum: Array, curvature: Array, alpha: float) -> Array:
         """spectrum × curvature + alpha, shape (p, k), kept above zero."""
