@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .. import engines
 from .._array import Array
 from .._weights import check_any_weight, check_each_weight
 from ..linear_model import _checks
@@ -27,7 +26,7 @@ from ..linear_model._design import (
     scaled,
     standardization,
 )
-from ..linear_model._sums import BinaryLoss, LocalSums
+from ..linear_model._sums import Data, LocalSums
 from ..linear_model._vectors import entries
 from ..losses import Loss
 from ._rounds import ChunkError
@@ -282,11 +281,9 @@ def bind(
 ) -> LocalSums:
     """Sums over a chunk, with the loss bound to its targets; an error names the chunk."""
     design, chunk = part
-    omega, tightness, dtype = loss.regularizer, loss.tightness, design.like.dtype
+    data = Data(None, chunk.y, n_classes, chunk.weights, binary)
     with errors_of(chunk.index):
-        loss_of_rows = engines.bind(omega, tightness, chunk.y, n_classes, dtype, n_threads)
-    bound = BinaryLoss(loss_of_rows) if binary else loss_of_rows
-    return LocalSums(design, bound, chunk.weights, 1 if binary else n_classes, seed=chunk.index)
+        return data.bind(design, loss, n_threads, seed=chunk.index)
 
 
 # Sums

@@ -17,6 +17,7 @@ from .. import engines
 from .._array import Array, as_library, is_foreign, is_numpy, namespace, to_numpy
 from ..engines import BoundLoss, HessianOperator
 from ..engines.bound import CoreHessian, Out
+from ..losses import Loss
 from ._checks import FitSettings, check_largest_weight
 from ._design import Design, ParameterSpace, make_design
 from ._preconditioner import Map, block_cost, block_inverse
@@ -368,9 +369,11 @@ class Data(TrainingData):
 
     def _bind(self, settings: FitSettings, design: tuple["Data", Design]) -> LocalSums:
         data, features = design
-        omega, tightness = settings.loss.regularizer, settings.loss.tightness
-        loss = engines.bind_like(
-            omega, tightness, data.targets, self.n_classes, features.like, settings.n_threads
-        )
-        bound = BinaryLoss(loss) if self.binary else loss
-        return LocalSums(features, bound, data.weights, self.n_scores)
+        return data.bind(features, settings.loss, settings.n_threads)
+
+    def bind(self, design: Design, loss: Loss, n_threads: int | None, seed: int = 0) -> LocalSums:
+        """Sums over these samples, with a loss bound to their targets."""
+        given = loss.regularizer, loss.tightness, self.targets, self.n_classes, design.like
+        bound = engines.bind_like(*given, n_threads)
+        of_rows = BinaryLoss(bound) if self.binary else bound
+        return LocalSums(design, of_rows, self.weights, self.n_scores, seed)
