@@ -32,6 +32,11 @@ def narrower(block, block_info=None):
     return block[:, : 4 - block_info[0]["chunk-location"][0]] if block_info else block
 
 
+def words_later(block, block_info=None):
+    """Numbers in the first chunk, and words in the others."""
+    return block.astype(str) if block_info and block_info[0]["chunk-location"][0] else block
+
+
 GAP, INFINITE = changed(X, 33, 2, np.nan), changed(X, 33, 2, np.inf)
 NEGATIVE = np.where(np.arange(60) == 40, -1.0, 1.0)
 UNEVEN = chunked(X).map_blocks(narrower, dtype=X.dtype, meta=np.empty((0, 0)))
@@ -58,6 +63,7 @@ CLASSES = [
     ((ROWS, LABEL_CHUNKS, chunked(NEGATIVE)), "chunk 1: Negative values"),
     ((ROWS, chunked(np.zeros(60))), "needs at least two classes"),
     ((ROWS, chunked(X[:, 0])), r"chunk \d: Unknown label type: continuous"),
+    ((ROWS, LABEL_CHUNKS.map_blocks(words_later)), "chunk 1: type of y is text, and numbers in"),
     ((ROWS, None), "y to be passed"),
     ((ROWS, LABELS[:-1]), r"y has shape \(59,\), and X has 60 rows"),
     ((chunked(changed(X, 3, 1, 1e200)), LABELS), r"an entry of size 1e\+200, and sums of sq"),
