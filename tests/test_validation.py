@@ -143,6 +143,15 @@ def test_a_row_that_does_not_sum_to_one(xp: Library) -> None:
     assert_close(eval(advice, {"y": y}).sum(axis=-1), 1.0, **TWO_WAYS)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_rows_of_large_targets_are_named_by_their_place(form) -> None:
+    """They are checked block by block."""
+    y = np.tile([1.0, 0.0, 0.0, 0.0], (40000, 1))
+    y[-1] = [0.5, 0.7, 0.0, 0.0]
+    with pytest.raises(ValueError, match=r"in row 39999 it sums to 1\.2, not 1"):
+        LOSS.value(form(y), np.zeros(y.shape))
+
+
 def test_classes_in_another_axis_are_named_with_their_place() -> None:
     """And what the message says to write is right there, too."""
     torch = pytest.importorskip("torch")

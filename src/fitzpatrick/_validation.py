@@ -361,12 +361,8 @@ def check_membership(
 ) -> None:
     """Raise with the first row that is not in the domain, and what is wrong with it.
 
-    Args:
-        y: rows of targets.
-        domain: the set that they should be in.
-        name: what to call ``y``.
-        first_row: the number of the first row, if ``y`` is a block of a larger array.
-        axis: where the classes are.
+    ``first_row`` is the number of the first, if ``y`` is a block of a larger array; the classes are
+    along ``axis``.
     """
     if not is_concrete(y) or y.size == 0:
         return

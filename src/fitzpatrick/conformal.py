@@ -74,7 +74,12 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the estimator to one part of the samples, and calibrate on the other."""
-        self._check_parameters()
+        if not 0 < self.coverage < 1:
+            raise ValueError(f"coverage must be between 0 and 1, got {self.coverage!r}")
+        if self.measure not in ("probability", "support"):
+            raise ValueError(f"measure must be 'probability' or 'support', got {self.measure!r}")
+        if self.alpha is not None and not 1 < self.alpha <= 2:
+            raise ValueError(f"alpha must be above 1 and at most 2, got {self.alpha!r}")
         if y is None:
             raise ValueError("y should be a 1d array: it is None; give the labels of the samples")
         y = column_or_1d(y, warn=True)
@@ -95,14 +100,6 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
                 setattr(self, name, getattr(self.estimator_, name))
         self._calibrate(*calibration)
         return self
-
-    def _check_parameters(self) -> None:
-        if not 0 < self.coverage < 1:
-            raise ValueError(f"coverage must be between 0 and 1, got {self.coverage!r}")
-        if self.measure not in ("probability", "support"):
-            raise ValueError(f"measure must be 'probability' or 'support', got {self.measure!r}")
-        if self.alpha is not None and not 1 < self.alpha <= 2:
-            raise ValueError(f"alpha must be above 1 and at most 2, got {self.alpha!r}")
 
     def _calibrate(self, X: Any, y: np.ndarray) -> None:
         places = np.searchsorted(self.classes_, y)

@@ -10,8 +10,8 @@ Six of them are the usual ones of label distribution learning: Chebyshev, Clark,
 Kullback-Leibler, cosine and intersection.
 """
 
-import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from difflib import SequenceMatcher, get_close_matches
 from numbers import Integral
 from typing import Any
 
@@ -314,6 +314,14 @@ def mean_metric_names() -> list[str]:
     return [name for name in metric_names() if name != "calibration_error"]
 
 
+def names_near(name: Any, others: Sequence[str] = ()) -> str:
+    """The names of the metrics, the nearest first; the nearest of all may be one of the others."""
+    near = sorted(_METRICS, key=lambda known: -SequenceMatcher(None, str(name), known).ratio())
+    best = get_close_matches(str(name), [*near, *others], n=1)
+    hint = f"did you mean {best[0]!r}? The" if best else "the"
+    return f"{hint} names are {', '.join(near)}"
+
+
 def get_scorer(name: str) -> Any:
     """A scikit-learn scorer of a metric; distances are negated, so that higher is better.
 
@@ -334,9 +342,7 @@ def get_scorer(name: str) -> Any:
     if name in _RANKING_METRICS:
         return _RankingScorer(_RANKING_METRICS[name], 1, {})
     if name not in _METRICS:
-        near = difflib.get_close_matches(str(name), _METRICS, n=1)
-        hint = f"did you mean {near[0]!r}? The" if near else "the"
-        raise ValueError(f"unknown metric {name!r}; {hint} names are {', '.join(metric_names())}")
+        raise ValueError(f"unknown metric {name!r}; {names_near(name)}")
     metric, higher_is_better = _METRICS[name]
     return _ProportionScorer(metric, 1 if higher_is_better else -1, {})
 

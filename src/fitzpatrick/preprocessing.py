@@ -51,7 +51,12 @@ def label_proportions(Y: Any, *, empty: str = "raise") -> Array:
     if Y.dtype.kind not in "fiub":
         raise TypeError(f"Y must hold numbers, got dtype {Y.dtype}")
     _check_counts(Y)
-    totals = _row_sums(Y)
+    with np.errstate(over="ignore"):
+        # sparse arrays of float32 are summed in float32 whatever the dtype asked for
+        totals = Y.astype(np.float64, copy=False).sum(axis=1)
+    if not np.isfinite(totals).all():
+        row = np.flatnonzero(~np.isfinite(totals))[0]
+        raise ValueError(f"the sum of row {row} of Y overflows; divide the row by its maximum")
     _report_empty(np.flatnonzero(totals == 0), len(totals), empty)
     dtype = np.float32 if Y.dtype == np.float32 else np.float64
     divisor = np.where(totals == 0, 1.0, totals)
@@ -74,16 +79,6 @@ def _check_counts(Y: Array) -> None:
         f"Y must hold indicators or counts, finite and non-negative, got {values[tuple(at)]} in "
         f"row {row}, column {column}"
     )
-
-
-def _row_sums(Y: Array) -> Array:
-    with np.errstate(over="ignore"):
-        # sparse arrays of float32 are summed in float32 whatever the dtype asked for
-        totals = Y.astype(np.float64, copy=False).sum(axis=1)
-    if not np.isfinite(totals).all():
-        row = np.flatnonzero(~np.isfinite(totals))[0]
-        raise ValueError(f"the sum of row {row} of Y overflows; divide the row by its maximum")
-    return totals
 
 
 def _report_empty(rows: Array, n_rows: int, empty: str) -> None:

@@ -13,14 +13,11 @@ import pytest
 from dask.utils import key_split
 from distributed import Client, LocalCluster
 
-import fitzpatrick as fp
 from fitzpatrick import linear_model
 from fitzpatrick.dask import ChunkError, FitzpatrickClassifier
 from fitzpatrick.dask._rounds import Rounds
-from fitzpatrick.linear_model._checks import FitSettings
-from fitzpatrick.linear_model._sums import Data
 from tests.helpers import seeded
-from tests.linear_model.data import features, targets
+from tests.linear_model.data import features, penalty_path, targets
 
 from .data import assert_same_model, chunked, unreadable
 
@@ -62,8 +59,7 @@ def test_sums_and_hessians_travel(name) -> None:
     """Workers that run out of memory write them to disk, and hand them to one another."""
     rows = features(2000) if name == "logistic" else X  # many are for compiled code
     y = targets(name, rows, k=10)
-    data = Data(rows, y, y.shape[1], None, binary=False)
-    sums = data.sums(FitSettings(fp.get_loss(name)))
+    sums = penalty_path(rows, y, name).sums
     theta = seeded(0).normal(size=y.shape)
     other = pickle.loads(pickle.dumps(sums))
     assert other.evaluate_at(theta)[0] == sums.evaluate_at(theta)[0]

@@ -11,12 +11,10 @@ import pytest
 
 from fitzpatrick import linear_model
 from fitzpatrick.dask import FitzpatrickClassifier, ProportionRegressor
-from tests.linear_model.data import features, targets
+from tests.linear_model.data import LABELS, X, Y
 
 from .data import CHUNK, assert_same_model
 
-X = features()
-Y = targets("fitzpatrick_logistic", X)
 COLUMNS = [f"x{j}" for j in range(X.shape[1])]
 both = pytest.mark.parametrize("persist", [True, False])
 
@@ -50,17 +48,16 @@ def test_arrays(tmp_path: Path, read: Any, persist: bool) -> None:
 def test_a_parquet_folder(tmp_path: Path, persist: bool) -> None:
     """Dask reads few columns of several files as one chunk, and does not know the sizes."""
     pytest.importorskip("pyarrow", reason="pyarrow reads parquet")
-    labels = Y.argmax(axis=1)
-    table = pd.DataFrame(X, columns=COLUMNS).assign(y=labels)
+    table = pd.DataFrame(X, columns=COLUMNS).assign(y=LABELS)
     for part, start in enumerate(range(0, len(table), CHUNK)):
         table[start : start + CHUNK].to_parquet(tmp_path / f"{part}.parquet")
     frame = dd.read_parquet(tmp_path)
     rows, y = frame[COLUMNS].values, frame["y"].values
     assert rows.npartitions != y.npartitions
-    expected = linear_model.FitzpatrickClassifier("logistic", 10.0).fit(X, labels)
+    expected = linear_model.FitzpatrickClassifier("logistic", 10.0).fit(X, LABELS)
     for X_given, y_given in ((frame[COLUMNS], frame["y"]), (frame[COLUMNS], y), (rows, y)):
         model = FitzpatrickClassifier("logistic", 10.0, persist=persist).fit(X_given, y_given)
         assert_same_model(model, expected)
-        assert model.score(X_given, y_given) == pytest.approx(expected.score(X, labels))
+        assert model.score(X_given, y_given) == pytest.approx(expected.score(X, LABELS))
         np.testing.assert_array_equal(model.predict(X_given).compute(), expected.predict(X))
         assert list(getattr(model, "feature_names_in_", COLUMNS)) == COLUMNS

@@ -14,13 +14,10 @@ from fitzpatrick import linear_model
 from fitzpatrick.dask._data import ChunkedSums
 from fitzpatrick.linear_model._sums import LocalSums
 from tests.helpers import TEST_ALL, seeded
-from tests.linear_model.data import features, targets
+from tests.linear_model.data import LABELS, WEIGHTS, X, Y, features, targets
 
 from .data import assert_same_model, chunked
 
-X = features()
-WEIGHTS = seeded(2).integers(0, 3, len(X)).astype(float)
-LABELS = targets("fitzpatrick_logistic", X).argmax(axis=1)
 # A strong penalty needs few iterations, each of which is several rounds.
 OPTIONS: dict[str, Any] = {"alpha": 10.0, "standardize": True, "tol": 1e-10}
 
@@ -176,7 +173,7 @@ def test_local_schedulers_and_warm_starts(scheduler) -> None:
 
 
 def test_paths() -> None:
-    for y in (targets("fitzpatrick_logistic", X), LABELS):
+    for y in (Y, LABELS):
         args = ("fitzpatrick_logistic", [30.0, 3.0])
         options: dict[str, Any] = {"tightness": 0.5, "standardize": True, "resumable": True}
         found = on_dask.fit_path(chunked(X), chunked(y), *args, **options)
@@ -196,7 +193,7 @@ def test_paths() -> None:
     [("FitzpatrickClassifierCV", None), ("ProportionRegressorCV", "jensen_shannon")],
 )
 def test_the_choice_on_a_dev_set(cls, scoring) -> None:
-    y = LABELS if cls.startswith("F") else targets("fitzpatrick_logistic", X)
+    y = LABELS if cls.startswith("F") else Y
     dev = (X[:31], y[:31], WEIGHTS[:31])
     found, expected = pair(
         cls, alphas=[300.0, 30.0], tightnesses=[0.0, 1.0], scoring=scoring, tol=1e-10, refine=1

@@ -15,15 +15,10 @@ from sklearn.model_selection import GridSearchCV
 
 from fitzpatrick import linear_model
 from fitzpatrick.dask import FitzpatrickClassifier, ProportionRegressor
-from tests.helpers import seeded
-from tests.linear_model.data import features, targets
+from tests.linear_model.data import LABELS, WEIGHTS, X, Y
 
 from .data import assert_same_model, chunked
 
-X = features()
-Y = targets("fitzpatrick_logistic", X)
-LABELS = Y.argmax(axis=1)
-WEIGHTS = seeded(2).integers(0, 3, len(X)).astype(float)
 COLUMNS = [f"x{j}" for j in range(X.shape[1])]
 
 

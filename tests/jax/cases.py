@@ -34,15 +34,15 @@ STEPS = np.asarray([[0.4, -0.7, 1.1, 0.6], [-0.8, 0.3, 0.5, 1.2]])
 STEP = 1e-5
 
 
-def function(name: str, tightness: float | None = None) -> Callable[..., jax.Array]:
+def function(
+    name: str, tightness: float | None = None, ending: str = "loss"
+) -> Callable[..., jax.Array]:
     """A loss at targets; None is its own tightness."""
-    loss = getattr(fj, f"{name}_loss")
+    loss = getattr(fj, f"{name}_{ending}")
     return loss if tightness is None else functools.partial(loss, tightness=tightness)
 
 
-def on_labels(name: str, tightness: float | None = None) -> Callable[..., jax.Array]:
-    loss = getattr(fj, f"{name}_loss_with_integer_labels")
-    return loss if tightness is None else functools.partial(loss, tightness=tightness)
+on_labels = functools.partial(function, ending="loss_with_integer_labels")
 
 
 @functools.cache

@@ -158,8 +158,13 @@ NO_MASK = [
     R.Quadratic(np.eye(4)),
     R.TwiceDifferentiable(None, None, None, domain=fp.sets.Box()),
 ]
+LISTS = fj.SparseTargets(L[:, None], S[:, :1])
+# dtypes tell, or the number of axes
+SWAPPED = [(LOSS, S == 0, S), (ON_LABELS, L, S), (ON_LABELS, L + 0.5, S)]
 TYPE_ERRORS = [
     (lambda: LOSS(jnp.zeros((3, 4), dtype=int), S), "scores must be floating-.* int64; convert"),
+    *((functools.partial(*call), "arguments swapped[?] Scores come first") for call in SWAPPED),
+    (lambda: LOSS(LISTS, S), "SparseTargets came as scores; scores come first"),
     (lambda: LOSS(S + 0j, S), "scores must be floating-point .* got complex128"),
     (lambda: LOSS("scores", S), "scores must be an array of numbers, got str"),
     (lambda: LOSS(None, S), "scores must be an array of numbers, got NoneType"),
@@ -174,12 +179,22 @@ TYPE_ERRORS = [
     (lambda: fj.make_fitzpatrick_loss(R.Negentropy(), jnp.ones(2)), "one number, .* shape"),
     (lambda: jax.jit(LOSS)(S, S, tightness=0.5), "tracing it: mark it static, .*close over"),
     (lambda: jax.grad(lambda c: LOSS(S, S, tightness=c).sum())(0.5), "cannot be learned: the loss"),
+    (lambda: fj.entmax(S, True), "alpha must be a number from 1 to 2"),
+    (lambda: jax.jit(fj.entmax_loss)(S, S, 1.5), "alpha of a loss must be a Python number"),
+    (lambda: fj.sparsemax_loss(S, fj.SparseTargets(S, S)), "integer indices"),
     (lambda: fj.logistic_loss(S, S, tightness=0.5), r"unexpected keyword argument 'tightness'"),
 ]
 VALUE_ERRORS = [
     (lambda: LOSS(jnp.asarray(1.0), S), "at least one axis, the classes, got a scalar"),
     (lambda: LOSS(S[:, :0], S[:, :0]), r"no classes along axis 1: their shape is \(3, 0\)"),
     (lambda: LOSS(S, S[:2]), r"must have the shape of scores, \(3, 4\), got \(2, 4\)$"),
+    (lambda: LOSS(S[:, 0], S), r"scores, \(3,\), got \(3, 4\); or are the arguments swapped"),
+    (lambda: fj.entmax(S, np.ones(4)), r"alpha of shape \(4,\) does not broadcast to \(3, 1\)"),
+    (lambda: fj.entmax_loss(S, S, 0.5), "alpha must be between 1 and 2"),
+    (lambda: fj.SparseTargets(L, L, "other"), "rest must be"),
+    (lambda: fj.sparsemax_loss(S, fj.SparseTargets(L[:, None], S[:, :1], "bucket")), "for the log"),
+    (lambda: fj.sparsemax_loss(S[0], LISTS), "one axis more"),
+    (lambda: fj.sigmoid_loss(S, LISTS), "on the simplex"),
     (lambda: jax.eval_shape(LOSS, S, S[:2]), "targets must have the shape of scores"),
     (lambda: LOSS(S, L), r"got \(3,\); for class labels use the function that ends in _with_integ"),
     (lambda: LOSS(S, S, axis=2), r"axis=2 is not an axis of scores, which have shape \(3, 4\)"),

@@ -60,14 +60,6 @@ def test_orders_out_of_range():
             fj.entmax(SCORES, bad)
     traced = np.asarray(jax.jit(fj.entmax)(SCORES, np.asarray([[1.0], [0.9], [1.5], [2.0]])))
     assert np.isnan(traced).any(axis=1).tolist() == [False, True, False, False]
-    with pytest.raises(ValueError, match=r"alpha of shape \(3,\) does not broadcast to \(4, 1\)"):
-        fj.entmax(SCORES, np.ones(3))
-    with pytest.raises(TypeError, match="alpha must be a number from 1 to 2"):
-        fj.entmax(SCORES, True)
-    with pytest.raises(TypeError, match="alpha of a loss must be a Python number"):
-        jax.jit(fj.entmax_loss)(SCORES, np.full((4, 5), 0.2), 1.5)
-    with pytest.raises(ValueError, match="alpha must be between 1 and 2"):
-        fj.entmax_loss(SCORES, np.full((4, 5), 0.2), 0.5)
 
 
 def test_losses():

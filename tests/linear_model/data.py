@@ -10,6 +10,9 @@ from sklearn.preprocessing import StandardScaler
 
 import fitzpatrick as fp
 from fitzpatrick.datasets import load_dataset
+from fitzpatrick.linear_model._checks import FitSettings
+from fitzpatrick.linear_model._path import PenaltyPath
+from fitzpatrick.linear_model._sums import Data
 from fitzpatrick.preprocessing import label_proportions
 from tests.helpers import seeded
 
@@ -21,6 +24,13 @@ def real_problem(name: str) -> tuple[Any, Any]:
     train = load_dataset(name).train
     X = train.X.toarray() if sparse.issparse(train.X) else train.X
     return StandardScaler().fit_transform(X), label_proportions(train.Y)
+
+
+def penalty_path(X: Any, y: Any, loss: Any, weights: Any = None, **options: Any) -> PenaltyPath:
+    """Fits of a loss to proportions (n, k) or labels (n,)."""
+    settings = FitSettings(fp.get_loss(loss), **options)
+    n_classes = y.max() + 1 if y.ndim == 1 else y.shape[1]
+    return PenaltyPath(Data(X, y, n_classes, weights, binary=False).sums(settings), settings)
 
 
 def features(n: int = 60, d: int = 5, seed: int = 0) -> Any:
@@ -39,3 +49,11 @@ def targets(loss: str, X: Any, k: int = 4, seed: int = 1) -> Any:
     if isinstance(domain, fp.sets.Orthant):
         return rng.poisson(np.minimum(link, 20.0)).astype(float)
     return link
+
+
+# Most tests of a folder are of these: sixty samples of five features and four classes.
+X = features()
+Y = targets("fitzpatrick_logistic", X)
+LABELS = Y.argmax(axis=1)
+WORDS = np.asarray(["ash", "birch", "cedar", "date"])[LABELS]
+WEIGHTS = seeded(2).integers(0, 3, len(X)).astype(float)

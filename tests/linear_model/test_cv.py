@@ -29,16 +29,11 @@ from fitzpatrick.linear_model import (
 )
 from tests.helpers import seeded
 
-from .data import features, targets
+from .data import LABELS, WORDS, X, Y
 
 ALPHAS = [0.01, 1.0, 100.0]
 GRID = {"alphas": ALPHAS, "refine": 0}
 TIGHTNESSES = [0.0, 2.0]
-
-
-def problem(n: int = 60):
-    X = features(n)
-    return X, targets("fitzpatrick_logistic", X)
 
 
 def single_scores(X, Y, folds) -> np.ndarray:
@@ -56,23 +51,13 @@ def negative_error(Y, prediction) -> float:
     return -metrics.squared_error(Y, prediction)
 
 
-def test_a_dev_set_chooses_and_never_enters_the_fit() -> None:
-    X, Y = problem()
-    model = ProportionRegressorCV(**GRID).fit(X[:40], Y[:40], dev=(X[40:], Y[40:]))
-    expected = single_scores(X, Y, [(np.arange(40), np.arange(40, 60))])
-    np.testing.assert_allclose(model.scores_, expected, rtol=1e-6)
-    single = ProportionRegressor(alpha=model.alpha_).fit(X[:40], Y[:40])
-    np.testing.assert_allclose(model.coef_, single.coef_, atol=1e-6)
-    weights = np.arange(20.0)
-    model = FitzpatrickClassifierCV(alphas=[1.0], tightnesses=[2.0], scoring="squared_error")
-    y = Y.argmax(axis=1)
-    model.fit(X[:40], y[:40], dev=[X[40:], y[40:], weights])
-    proba = model.predict_proba(X[40:])
-    error = metrics.squared_error(np.eye(4)[y[40:]], proba, sample_weight=weights)
-    assert model.scores_[0, 0, 0] == pytest.approx(-error, rel=1e-6)
+def squared_error(labels, probabilities, weights) -> float:
+    one_hot = np.eye(probabilities.shape[1])[labels]
+    return metrics.squared_error(one_hot, probabilities, sample_weight=weights)
 
 
 GROUPS = seeded(0).integers(0, 6, 60)
+HALVES = np.arange(60) < 30
 
 
 @pytest.mark.parametrize(
@@ -82,15 +67,27 @@ GROUPS = seeded(0).integers(0, 6, 60)
         (2, None),
         (ShuffleSplit(2, random_state=0), None),
         (PredefinedSplit(np.repeat([-1, 0], [40, 20])), None),
-        ([(np.arange(60) < 30, np.arange(60) >= 30)], None),
+        ([(HALVES, ~HALVES)], None),
         (GroupKFold(3), GROUPS),
     ],
 )
 def test_any_splitter(cv, groups) -> None:
-    X, Y = problem()
     model = ProportionRegressorCV(**GRID, cv=cv).fit(X, Y, groups=groups)
     expected = single_scores(X, Y, check_cv(cv).split(X, groups=groups))
     np.testing.assert_allclose(model.scores_, expected, rtol=1e-6)
+
+
+def test_a_dev_set_chooses_and_never_enters_the_fit() -> None:
+    model = ProportionRegressorCV(**GRID).fit(X[HALVES], Y[HALVES], dev=(X[~HALVES], Y[~HALVES]))
+    expected = single_scores(X, Y, [(HALVES, ~HALVES)])
+    np.testing.assert_allclose(model.scores_, expected, rtol=1e-6)
+    single = ProportionRegressor(alpha=model.alpha_).fit(X[HALVES], Y[HALVES])
+    np.testing.assert_allclose(model.coef_, single.coef_, atol=1e-6)
+    weights = np.arange(30.0)
+    model = FitzpatrickClassifierCV(alphas=[1.0], tightnesses=[2.0], scoring="squared_error")
+    model.fit(X[HALVES], LABELS[HALVES], dev=[X[~HALVES], LABELS[~HALVES], weights])
+    error = squared_error(LABELS[~HALVES], model.predict_proba(X[~HALVES]), weights)
+    assert model.scores_[0, 0, 0] == pytest.approx(-error, rel=1e-6)
 
 
 def test_jobs_are_joblibs(monkeypatch) -> None:
@@ -106,13 +103,11 @@ def test_jobs_are_joblibs(monkeypatch) -> None:
         return lambda jobs: list(call(jobs))
 
     monkeypatch.setattr(_cv, "Parallel", parallel)
-    X, Y = problem()
     ProportionRegressorCV(**GRID, cv=2, n_jobs=3).fit(X, Y)
     assert asked == [3]
 
 
 def test_weights_count_in_scores_if_the_scorer_takes_them() -> None:
-    X, Y = problem()
     weights = np.repeat([1.0, 3.0], 30)
     folds = KFold(2, shuffle=True, random_state=0)
 
@@ -142,16 +137,13 @@ def test_class_weights_count_in_the_fits_and_not_in_the_scores() -> None:
     train, held_out = next(folds.split(X, y))
     product = by_class[y] * weights
     single = FitzpatrickClassifier().fit(X[train], y[train], product[train])
-    error = metrics.squared_error(
-        np.eye(3)[y[held_out]], single.predict_proba(X[held_out]), sample_weight=weights[held_out]
-    )
+    error = squared_error(y[held_out], single.predict_proba(X[held_out]), weights[held_out])
     assert model.scores_[0, 0] == pytest.approx(-error, rel=1e-6)
     final = FitzpatrickClassifier().fit(X, y, product)
     np.testing.assert_allclose(model.coef_, final.coef_, atol=1e-6)
 
 
 def test_unfinished_fits_of_the_path_are_counted() -> None:
-    X, Y = problem()
     model = ProportionRegressorCV(alphas=[1e-3, 1e-4], refine=0, cv=2, max_iter=1, solver="lbfgs")
     with pytest.warns(ConvergenceWarning) as caught:
         model.fit(X, Y)
@@ -161,7 +153,6 @@ def test_unfinished_fits_of_the_path_are_counted() -> None:
 
 def test_refinements_halve_the_distance_to_both_neighbours() -> None:
     """Around the best alpha of every tightness."""
-    X, Y = problem()
     model = ProportionRegressorCV(alphas=[100.0, 0.01, 1.0], tightnesses=[0.0, 8.0], cv=2)
     model.fit(X, Y)
     assert (np.diff(model.alphas_) > 0).all()
@@ -180,13 +171,12 @@ def test_refinements_halve_the_distance_to_both_neighbours() -> None:
 
 @pytest.mark.parametrize("alphas", [[2.0], [0.0, 1.0], [1.0, 1.2, 1.4]])
 def test_where_there_is_nothing_between_alphas_there_is_nothing_to_refine(alphas: list) -> None:
-    model = ProportionRegressorCV(alphas=alphas, cv=2).fit(*problem())
+    model = ProportionRegressorCV(alphas=alphas, cv=2).fit(X, Y)
     np.testing.assert_array_equal(model.alphas_, alphas)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.coo_matrix])
 def test_cross_validation_is_the_grid_by_brute_force(form) -> None:
-    X, Y = problem()
     folds = KFold(2, shuffle=True, random_state=0)
     options = {"standardize": True, "tol": 1e-9}
     model = ProportionRegressorCV(**GRID, tightnesses=TIGHTNESSES, cv=folds, **options)
@@ -221,7 +211,7 @@ def test_equal_scores_choose_the_strongest_penalty_and_the_first_tightness() -> 
 def test_callbacks_see_every_fit() -> None:
     seen: list[Iteration] = []
     model = ProportionRegressorCV(alphas=[0.1, 1.0], refine=1, cv=3, callback=seen.append)
-    model.fit(*problem())
+    model.fit(X, Y)
     starts = [now.alpha for now in seen if now.iteration == 0]
     middle = 10.0**-0.5
     assert starts == pytest.approx([1.0, 0.1] * 3 + [middle] * 3 + [model.alpha_])  # by folds
@@ -230,13 +220,11 @@ def test_callbacks_see_every_fit() -> None:
 
 def test_scorers_in_a_grid_search() -> None:
     """They go by name in our CV estimators, and by get_scorer in scikit-learn's."""
-    X, Y = problem()
     name = "jensen_shannon"
-    words = np.asarray(["ash", "birch", "cedar", "date"])[Y.argmax(axis=1)]
     grid = {"alpha": [0.1, 10.0]}
     for model, cv_model, y in (
         (ProportionRegressor(), ProportionRegressorCV, Y),
-        (FitzpatrickClassifier(), FitzpatrickClassifierCV, words),
+        (FitzpatrickClassifier(), FitzpatrickClassifierCV, WORDS),
     ):
         search = GridSearchCV(model, grid, scoring=metrics.get_scorer(name), cv=3).fit(X, y)
         expected = cv_model(alphas=grid["alpha"], refine=0, scoring=name, cv=3).fit(X, y)

@@ -26,13 +26,10 @@ from fitzpatrick.linear_model import (
     _sums,
     fit_path,
 )
-from fitzpatrick.linear_model._checks import FitSettings
-from fitzpatrick.linear_model._path import PenaltyPath
-from fitzpatrick.linear_model._sums import Data
 from fitzpatrick.losses import get_loss
 from tests.helpers import seeded
 
-from .data import features, targets
+from .data import LABELS, WEIGHTS, WORDS, X, Y, penalty_path, targets
 
 torch = pytest.importorskip("torch")
 needs_strict = pytest.mark.skipif(
@@ -59,10 +56,6 @@ LIBRARIES = [
         "cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
     ),
 ]
-X = features()
-Y = targets("fitzpatrick_logistic", X)
-LABELS = Y.argmax(axis=1)
-WEIGHTS = seeded(2).integers(0, 3, len(X)).astype(float)
 
 
 @pytest.fixture(autouse=True)
@@ -128,10 +121,8 @@ def test_classifiers(name, k, library, dispatch) -> None:
     assert_same_place(model.classes_, make(X))
     # PyTorch's mean of right and wrong is a float32
     assert model.score(make(X), make(y)) == pytest.approx(expected.score(X, y), abs=1e-6)
-    words = np.asarray(["ash", "birch", "cedar", "date"])[LABELS]  # which stay in NumPy
-    np.testing.assert_array_equal(
-        model.fit(make(X), words).predict(make(X)), expected.fit(X, words).predict(X)
-    )
+    words = model.fit(make(X), WORDS).predict(make(X))  # which stay in NumPy
+    np.testing.assert_array_equal(words, expected.fit(X, WORDS).predict(X))
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -227,9 +218,8 @@ def torch_problem(loss, *, intercept=True):
     y[y < 0.1] = 0
     y /= y.sum(axis=1, keepdims=True)
     options = {"fit_intercept": intercept, "standardize": True, "tol": 1e-10, "n_threads": 1}
-    settings = FitSettings(get_loss(*loss), **options)
-    forms = (Data(form(x), y, 5, None, binary=False) for form in (np.asarray, torch.asarray))
-    return [PenaltyPath(data.sums(settings), settings) for data in forms]
+    forms = np.asarray, torch.asarray
+    return [penalty_path(form(x), y, get_loss(*loss), **options) for form in forms]
 
 
 @pytest.fixture

@@ -31,13 +31,7 @@ from fitzpatrick.linear_model import (
 from fitzpatrick.preprocessing import label_proportions
 from tests.helpers import seeded
 
-from .data import features, targets
-
-X = features()
-Y = targets("fitzpatrick_logistic", X)
-LABELS = Y.argmax(axis=1)
-WORDS = np.asarray(["ash", "birch", "cedar", "date"])[LABELS]
-
+from .data import LABELS, WORDS, X, Y
 
 MODELS = [
     (ProportionRegressor(), Y),
@@ -91,9 +85,8 @@ def test_default_score_takes_sparse_targets(form) -> None:
 
 
 def test_predictions_are_those_of_the_loss_that_was_fitted() -> None:
-    labels = Y.argmax(axis=1)
     regressor = ProportionRegressor().fit(X, Y)
-    classifier = FitzpatrickClassifier().fit(X, labels)
+    classifier = FitzpatrickClassifier().fit(X, LABELS)
     expected = regressor.predict(X), classifier.predict_proba(X)
     regressor.set_params(loss="squared")
     classifier.set_params(loss="sparsemax")

@@ -1,12 +1,13 @@
 """Bad input: what the messages say, that their advice works, and what a failed fit changes."""
 
 import re
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import PredefinedSplit
 
 from fitzpatrick.linear_model import (
@@ -18,12 +19,8 @@ from fitzpatrick.linear_model import (
 )
 from fitzpatrick.preprocessing import label_proportions
 
-from .data import features, targets
+from .data import LABELS, WORDS, X, Y
 
-X = features()
-Y = targets("fitzpatrick_logistic", X)
-LABELS = Y.argmax(axis=1)
-WORDS = np.asarray(["ash", "birch", "cedar", "date"])[LABELS]
 INDICATORS = (Y > 0.2).astype(int)
 INDICATORS[np.arange(len(Y)), LABELS] = 1
 HALF = np.arange(60) < 30
@@ -101,6 +98,12 @@ SEARCHES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"cv": PredefinedSplit(np.full(60, -1))}, {}, "makes no folds"),
     ({"cv": 2}, {"sample_weight": 1.0 * HALF}, "training part of fold 0 has a positive weight"),
     ({"cv": 2}, {"sample_weight": 1.0 * ~HALF}, "held-out part of fold 0 has a positive weight"),
+    (
+        {"scoring": "jensen"},
+        {},
+        "'jensen'; did you mean 'jensen_shannon'.* are jensen_shannon, .*a",
+    ),
+    ({"scoring": "acuracy"}, {}, "did you mean 'accuracy'.* squared_error.*get_scorer_names"),
     ({"cv": 2, "scoring": lambda *_: np.nan}, {}, "gave no finite score for alphas"),
     ({"cv": 2, "scoring": lambda *_: -np.inf}, {}, "gave no finite score for alphas"),
     ({}, {"dev": (X, 10 * Y)}, "dev: y is not in the domain.*it sums to 10, not 1"),
@@ -123,50 +126,46 @@ PATHS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("parameters", "y", "message"), TARGETS)
-def test_targets(parameters, y, message: str) -> None:
+FEATURES = [
+    (np.nan, "Input X contains NaN in row 3, column 1"),
+    (np.inf, "Input X contains infinity in row 3, column 1"),
+    (1e200, r"an entry of size 1e\+200, and sums of squares overflow"),
+]
+BOTH = [(ProportionRegressor, Y), (FitzpatrickClassifier, LABELS)]
+PATH = {"X": X, "Y": Y, "loss": "fitzpatrick_logistic", "alphas": [1]}
+CASES: list[tuple[Any, str]] = [
+    *((partial(ProportionRegressor(**given).fit, X, y), said) for given, y, said in TARGETS),
+    *((partial(FitzpatrickClassifier(**given).fit, X, y), said) for given, y, said in LABEL_ERRORS),
+    *((partial(cls(**given).fit, X, y), said) for given, said in PARAMETERS for cls, y in BOTH),
+    *(
+        (partial(ProportionRegressorCV(**given).fit, X, Y, **options), said)
+        for given, options, said in SEARCHES
+    ),
+    *((partial(fit_path, **PATH | change), said) for change, said in PATHS),
+    *(
+        (partial(ProportionRegressor().fit, form(with_entry(X, value)), Y), said)
+        for value, said in FEATURES
+        for form in (np.asarray, sparse.csr_array)
+    ),
+    (partial(ProportionRegressor().fit, X, Y, np.zeros(60)), "zero"),
+    (partial(ProportionRegressor().fit, X, Y, -WEIGHTS), "[Nn]egative"),
+    (partial(ProportionRegressor().fit, X, Y, 1e300 * WEIGHTS), r"weight 2e\+300.* divide the wei"),
+    (partial(ProportionRegressor().predict, X), "not fitted yet"),  # a NotFittedError
+    (
+        partial(ProportionRegressor().set_output, transform="excel"),
+        "None or one of .*, got 'excel'",
+    ),
+    (
+        partial(FitzpatrickClassifierCV().fit, X[LABELS < 2], LABELS[LABELS < 2], dev=(X, LABELS)),
+        r"dev: y holds classes .* not in .* the fit: \[2, 3\]",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), CASES, ids=[message for _, message in CASES])
+def test_bad_input(call, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        ProportionRegressor(**parameters).fit(X, y)
-
-
-@pytest.mark.parametrize(("parameters", "y", "message"), LABEL_ERRORS)
-def test_labels_and_their_weights(parameters, y, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        FitzpatrickClassifier(**parameters).fit(X, y)
-
-
-@pytest.mark.parametrize(("parameters", "message"), PARAMETERS)
-def test_parameters(parameters, message: str) -> None:
-    for model, y in ((ProportionRegressor, Y), (FitzpatrickClassifier, LABELS)):
-        with pytest.raises(ValueError, match=message):
-            model(**parameters).fit(X, y)
-
-
-@pytest.mark.parametrize(("parameters", "options", "message"), SEARCHES)
-def test_searches(parameters, options, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        ProportionRegressorCV(**parameters).fit(X, Y, **options)
-
-
-@pytest.mark.parametrize(("change", "message"), PATHS)
-def test_paths(change, message: str) -> None:
-    arguments = {"X": X, "Y": Y, "loss": "fitzpatrick_logistic", "alphas": [1]}
-    with pytest.raises(ValueError, match=message):
-        fit_path(**{**arguments, **change})
-
-
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        (np.nan, "Input X contains NaN in row 3, column 1"),
-        (np.inf, "Input X contains infinity in row 3, column 1"),
-        (1e200, r"an entry of size 1e\+200, and sums of squares overflow"),
-    ],
-)
-def test_features(value: float, message: str, form) -> None:
-    with pytest.raises(ValueError, match=message):
-        ProportionRegressor().fit(form(with_entry(X, value)), Y)
+        call()
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
@@ -174,23 +173,6 @@ def test_matrices_are_refused() -> None:
     for arguments in ((np.matrix(X), Y), (X, np.matrix(Y)), (X, Y, np.matrix(WEIGHTS))):
         with pytest.raises(TypeError, match=r"np\.matrix is not supported.*np\.asarray"):
             ProportionRegressor().fit(*arguments)
-
-
-def test_weights_and_what_else_is_asked_for() -> None:
-    for weights, message in (
-        (np.zeros(60), "zero"),
-        (-WEIGHTS, "[Nn]egative"),
-        (1e300 * WEIGHTS, r"weight 2e\+300.* divide the weights of all samples and"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            ProportionRegressor().fit(X, Y, weights)
-    with pytest.raises(NotFittedError):
-        ProportionRegressor().predict(X)
-    with pytest.raises(ValueError, match=r"transform must be None or one of .*, got 'excel'"):
-        ProportionRegressor().set_output(transform="excel")
-    X_half, y_half = X[LABELS < 2], LABELS[LABELS < 2]
-    with pytest.raises(ValueError, match=r"dev: y holds classes .* not in .* the fit: \[2, 3\]"):
-        FitzpatrickClassifierCV().fit(X_half, y_half, dev=(X, LABELS))
 
 
 def test_what_the_messages_advise() -> None:

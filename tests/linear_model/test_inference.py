@@ -1,5 +1,7 @@
 """Standard errors, intervals and marginal effects of the linear models."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -113,20 +115,6 @@ def test_names_reference_and_text() -> None:
     assert table.covariance.shape == (8, 8)
 
 
-def test_errors() -> None:
-    X, y = draw(seeded(5), 60)
-    model = FitzpatrickClassifier("logistic", alpha=0.0).fit(X, y)
-    twice = np.column_stack([X, X[:, 0]])
-    dependent = FitzpatrickClassifier("logistic", alpha=0.0).fit(twice, y)
-    with pytest.raises(ValueError, match="singular"):
-        dependent.summary(twice, y)
-    with pytest.raises(ValueError, match="one entry per sample"):
-        model.summary(X, y, groups=[1, 2])
-    with pytest.raises(ValueError, match="level must be"):
-        model.summary(X, y, level=95)
-    assert list(model.classes_) == [0, 1, 2]
-
-
 def test_the_point_of_the_fit_is_where_errors_are_taken() -> None:
     """Centered features without an intercept, other parameters later, other classes."""
     rng = np.random.default_rng(6)
@@ -142,12 +130,19 @@ def test_the_point_of_the_fit_is_where_errors_are_taken() -> None:
         np.testing.assert_allclose(found, slope, atol=1e-7)
     model.set_params(alpha=1000.0, standardize=False)
     np.testing.assert_array_equal(model.summary(X, y).covariance, table.covariance)
-    with pytest.raises(ValueError, match="give the samples of the fit"):
-        model.summary(X[y != 0], y[y != 0])
-    with pytest.raises(ValueError, match="reference must be the place"):
-        model.summary(X, y, reference=-1)
-    with pytest.raises(ValueError, match="no curvature"):
-        FitzpatrickClassifier("perceptron").fit(X, y).summary(X, y)
+    twice = np.column_stack([X, X[:, 0]])
+    free = FitzpatrickClassifier("logistic", alpha=0.0)
+    for call, message in (
+        (partial(model.summary, X[y != 0], y[y != 0]), "give the samples of the fit"),
+        (partial(model.summary, X, y, reference=-1), "reference must be the place"),
+        (partial(model.summary, X, y, groups=[1, 2]), "one entry per sample"),
+        (partial(model.summary, X, y, level=95), "level must be"),
+        (partial(FitzpatrickClassifier("perceptron").fit(X, y).summary, X, y), "no curvature"),
+        (partial(free.fit(twice, y).summary, twice, y), "singular"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+    assert list(model.classes_) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])

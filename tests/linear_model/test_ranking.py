@@ -1,5 +1,7 @@
 """Label ranking: the reader, the metrics, the estimator."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -30,20 +32,6 @@ def test_reader_and_writer() -> None:
     assert write_rankings(ranks, items) == ["b>a=c>d", "a>b>c>d", "a=b=c=d"]
     other, _ = read_rankings([" d > c>b = a"], items=["d", "c", "b", "a"])
     assert_close(other, [[1, 2, 3.5, 3.5]], rtol=0, atol=0)
-
-
-@pytest.mark.parametrize(
-    ("rankings", "message"),
-    [
-        (["a>b>c", "a>x>c"], r"ranking 1, 'a>x>c', has items that the others do not have: \['x'\]"),
-        (["a>b>c", "a>b"], r"leaves out \['c'\]"),
-        (["a>b", "a>b>a"], "names an item twice"),
-        ([], "there are no rankings"),
-    ],
-)
-def test_bad_rankings(rankings, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        read_rankings(rankings)
 
 
 def test_metrics_are_those_of_scipy() -> None:
@@ -85,27 +73,30 @@ def test_scorers_and_searches() -> None:
     assert clone(model).get_params() == model.get_params()
 
 
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        (np.ones((4, 2)), r"row 0 of the ranks is \[1.0, 1.0\], and should hold each of 1, …, 2"),
-        (np.full((4, 2), np.nan), "row 0 of the ranks"),
-        (np.ones(4), "y must hold rankings such as 'a>b>c'"),
-        (["a"] * 4, "rankings of at least two items"),
-        (["a>b"] * 3, "inconsistent numbers of samples"),
-    ],
-)
-def test_bad_targets(y, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        LabelRanker().fit(np.ones((4, 1)), y)
+RANKINGS = [
+    (["a>b>c", "a>x>c"], r"ranking 1, 'a>x>c', has items that the others do not have: \['x'\]"),
+    (["a>b>c", "a>b"], r"leaves out \['c'\]"),
+    (["a>b", "a>b>a"], "names an item twice"),
+    ([], "there are no rankings"),
+]
+TARGETS = [
+    (np.ones((4, 2)), r"row 0 of the ranks is \[1.0, 1.0\], and should hold each of 1, …, 2"),
+    (np.full((4, 2), np.nan), "row 0 of the ranks"),
+    (np.ones(4), "y must hold rankings such as 'a>b>c'"),
+    (["a"] * 4, "rankings of at least two items"),
+    (["a>b"] * 3, "inconsistent numbers of samples"),
+]
 
 
-def test_other_errors() -> None:
+def test_errors() -> None:
     X, y = draw(10)
-    with pytest.raises(ValueError, match="loss must be one of sparsemap"):
-        LabelRanker("logistic").fit(X, y)
     model = LabelRanker().fit(X, y)
-    with pytest.raises(ValueError, match="has items that the others do not have"):
-        model.score(X[:1], ["a>b>c>e"])
-    with pytest.raises(ValueError, match="ranks have 2 columns, and the fit had 4 items"):
-        model.score(X[:1], [[1, 2]])
+    for call, message in (
+        *((partial(read_rankings, rankings), message) for rankings, message in RANKINGS),
+        *((partial(LabelRanker().fit, X[:4], targets), message) for targets, message in TARGETS),
+        (partial(LabelRanker("logistic").fit, X, y), "loss must be one of sparsemap"),
+        (partial(model.score, X[:1], ["a>b>c>e"]), "has items that the others do not have"),
+        (partial(model.score, X[:1], [[1, 2]]), "ranks have 2 columns, and the fit had 4 items"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()

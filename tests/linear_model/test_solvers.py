@@ -9,13 +9,11 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_info
 
-from fitzpatrick import engines, get_loss
+from fitzpatrick import engines
 from fitzpatrick.linear_model import Iteration, ProportionRegressor, Status, _path, fit_path
-from fitzpatrick.linear_model._checks import FitSettings
 from fitzpatrick.linear_model._objective import Point
-from fitzpatrick.linear_model._path import PenaltyPath
 from fitzpatrick.linear_model._preconditioner import Map, updated_inverse
-from fitzpatrick.linear_model._sums import BinaryLoss, Data, with_zero_score
+from fitzpatrick.linear_model._sums import BinaryLoss, memory_order, with_zero_score
 from fitzpatrick.linear_model._threads import blas_threads, limited_blas
 from fitzpatrick.linear_model.solvers import Report, _newton_cg, newton_cg
 from fitzpatrick.linear_model.solvers._newton_cg import decrease, steihaug
@@ -24,7 +22,7 @@ from fitzpatrick.regularizers import Negentropy, SquaredNorm
 from fitzpatrick.sets import Simplex
 from tests.helpers import seeded
 
-from .data import features, targets
+from .data import X, Y, penalty_path, targets
 
 
 @pytest.mark.parametrize("hands_over", [False, True])
@@ -105,27 +103,27 @@ def stopping(**changes: float) -> Stopping:
     return Stopping(**(given | changes))
 
 
-def test_without_progress_is_precision_only_near_the_optimum() -> None:
-    assert stopping().without_progress(1.0, 1e-7) is Status.PRECISION
-    assert stopping().without_progress(1.0, 1e-3) is Status.STALLED
-    # a gap of 1e-14 / 2e-4 against an objective of 1e-6
-    assert stopping(alpha=1e-4).without_progress(1.0, 1e-7) is Status.PRECISION
-    assert stopping(alpha=1e-4).without_progress(1e-9, 1e-7) is Status.STALLED
-    # where large numbers cancel, more is hidden, but not everything
-    assert stopping(cancellation=1e8).without_progress(1.0, 1e-3) is Status.PRECISION
-    assert stopping(cancellation=1e300).without_progress(1.0, 0.02) is Status.STALLED
-    assert stopping(cancellation=1e8).reached(1.0, 1e-3) is None
-
-
 def test_the_end_is_a_small_gradient_and_a_small_duality_gap() -> None:
-    assert stopping().reached(0.0, 1.0) is Status.ZERO
-    assert stopping().reached(1.0, 1e-13) is Status.CONVERGED
-    assert stopping().reached(1.0, 1.0) is None
-    assert stopping(tol=1e-6).reached(1e-3, 1e-6) is Status.CONVERGED
-    # √tol of the objective is 1e-6, and ‖g‖²/(2 alpha) is 5e-9 with one alpha, 5e-6 with the other
-    assert stopping(tol=1e-6, alpha=1e-4).reached(1e-3, 1e-6) is Status.CONVERGED
-    assert stopping(tol=1e-6, alpha=1e-7).reached(1e-3, 1e-6) is None
-    assert stopping(noise=1e-5, alpha=1e-7).reached(1e-3, 1e-6) is Status.CONVERGED
+    """Without progress it is precision, but only near the optimum."""
+    for changes, point, reached, without_progress in (
+        ({}, (0.0, 1.0), Status.ZERO, Status.STALLED),
+        ({}, (1.0, 1e-13), Status.CONVERGED, Status.PRECISION),
+        ({}, (1.0, 1e-7), None, Status.PRECISION),
+        ({}, (1.0, 1e-3), None, Status.STALLED),
+        # a gap of 1e-14 / 2e-4 against an objective of 1e-6
+        ({"alpha": 1e-4}, (1.0, 1e-7), None, Status.PRECISION),
+        ({"alpha": 1e-4}, (1e-9, 1e-7), None, Status.STALLED),
+        # where large numbers cancel, more is hidden, but not everything
+        ({"cancellation": 1e8}, (1.0, 1e-3), None, Status.PRECISION),
+        ({"cancellation": 1e300}, (1.0, 0.02), None, Status.STALLED),
+        # √tol of the objective is 1e-6, ‖g‖²/(2 alpha) is 5e-9 for one alpha, 5e-6 for the other
+        ({"tol": 1e-6}, (1e-3, 1e-6), Status.CONVERGED, Status.PRECISION),
+        ({"tol": 1e-6, "alpha": 1e-4}, (1e-3, 1e-6), Status.CONVERGED, Status.PRECISION),
+        ({"tol": 1e-6, "alpha": 1e-7}, (1e-3, 1e-6), None, Status.STALLED),
+        ({"noise": 1e-5, "alpha": 1e-7}, (1e-3, 1e-6), Status.CONVERGED, Status.PRECISION),
+    ):
+        assert stopping(**changes).reached(*point) is reached
+        assert stopping(**changes).without_progress(*point) is without_progress
 
 
 @pytest.mark.parametrize(("loss", "alpha"), [("sparsemax", 1e-2), ("fitzpatrick_logistic", 1e-3)])
@@ -138,22 +136,14 @@ def test_cold_warm_and_path_agree_on_separable_data(loss: str, alpha: float) -> 
     alphas = 10.0 ** np.arange(3, np.log10(alpha) - 0.5, -1)
     for strength in alphas:
         warm.set_params(alpha=strength).fit(X, Y)
-    data = Data(X, labels, 4, None, binary=False)
-    path = list(make_problem(data, loss, fit_intercept=False).models(alphas))
+    path = list(penalty_path(X, labels, loss, fit_intercept=False).models(alphas))
     assert cold.status_.converged
     assert warm.objective_ == pytest.approx(cold.objective_, rel=2e-5)
     assert path[-1].objective == pytest.approx(cold.objective_, rel=2e-5)
     np.testing.assert_allclose(warm.predict(X), cold.predict(X), atol=2e-3)
 
 
-def make_problem(data: Data, loss: str, *, fit_intercept: bool) -> PenaltyPath:
-    settings = FitSettings(get_loss(loss), fit_intercept=fit_intercept)
-    return PenaltyPath(data.sums(settings), settings)
-
-
 def test_a_zero_gradient_at_zero_is_the_end_from_anywhere() -> None:
-    X = features()
-    Y = targets("fitzpatrick_logistic", X)
     model = ProportionRegressor(warm_start=True).fit(X, Y)
     model.fit(X, np.full_like(Y, 1 / Y.shape[1]))
     np.testing.assert_allclose(model.coef_, 0, atol=1e-12)
@@ -191,6 +181,7 @@ def test_threads_that_fit_leave_the_pools_as_they_were() -> None:
     thread.join(timeout=30)
     assert not thread.is_alive()
     assert threads() == before
+    assert [memory_order(n_scores) for n_scores in (10, 1000)] == ["F", "C"]
     assert [blas_threads(*given) for given in ((None, 1e3), (None, 1e10), (3, 1e3))] == [1, None, 3]
 
 
@@ -225,11 +216,9 @@ def test_memory_makes_m_agree_with_the_hessian() -> None:
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize("loss", ["logistic", "fitzpatrick_sparsemax", "sigmoid"])
 def test_curvature_of_all_rows_from_entries_is_that_by_products(loss: str, weighted: bool) -> None:
-    X = features()
     Y = targets(loss, X)
     weights = seeded(2).uniform(0.5, 2.0, len(X)) if weighted else None
-    data = Data(X, Y, Y.shape[1], weights, binary=False)
-    objective = make_problem(data, loss, fit_intercept=True).objective
+    objective = penalty_path(X, Y, loss, weights).objective
     parameters = seeded(3).standard_normal(objective.zero().shape)
     sums = objective.sums
     sums.linearize(parameters)
@@ -253,9 +242,7 @@ def test_the_curvature_of_one_score_is_that_of_two(omega, tightness: float) -> N
 
 
 def test_a_point_moves_to_another_alpha_without_the_data() -> None:
-    X = features()
-    Y = targets("logistic", X)
-    free = make_problem(Data(X, Y, 4, None, binary=False), "logistic", fit_intercept=True).objective
+    free = penalty_path(X, Y, "logistic").objective
     parameters = seeded(3).standard_normal(free.zero().shape)
     moved = replace(free, alpha=0.3).move(replace(free, alpha=2.0).evaluate(parameters))
     expected = replace(free, alpha=0.3).evaluate(parameters)
@@ -305,8 +292,7 @@ def test_steps_that_crossed_kinks_say_where_to_look_for_curvature(name: str) -> 
     generator = seeded(0)
     X = generator.normal(size=(60, 8))
     labels = np.argmax(X @ generator.normal(size=(8, 5)), axis=1)
-    settings = FitSettings(get_loss(name), fit_intercept=False, n_threads=1)
-    problem = PenaltyPath(Data(X, labels, 5, None, binary=False).sums(settings), settings)
+    problem = penalty_path(X, labels, name, fit_intercept=False, n_threads=1)
     asked: list[tuple[np.ndarray, np.ndarray | None]] = []
     linearize = problem.sums.linearize
 
@@ -329,8 +315,7 @@ def test_steps_that_crossed_kinks_say_where_to_look_for_curvature(name: str) -> 
 
 @pytest.mark.parametrize("resumable", [True, False])
 def test_path_is_that_of_single_fits(resumable: bool) -> None:
-    X = features()
-    Y, seen = targets("fitzpatrick_logistic", X), []
+    seen: list[float] = []
     args, options = (X, Y, "fitzpatrick_logistic"), {"tightness": 0.5, "tol": 1e-10}
     options |= {"standardize": True}
     path = fit_path(
@@ -352,8 +337,6 @@ def test_path_is_that_of_single_fits(resumable: bool) -> None:
 
 @pytest.mark.parametrize("solver", ["newton-cg", "lbfgs"])
 def test_callbacks_and_printed_lines(solver: str, capsys) -> None:
-    X = features()
-    Y = targets("fitzpatrick_logistic", X)
     seen: list[Iteration] = []
     model = ProportionRegressor(alpha=0.1, solver=solver, callback=seen.append, verbose=2)
     model.fit(X, Y)

@@ -7,14 +7,13 @@ accurate as the two passes that one machine makes.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from .. import engines
 from .._array import Array
 from .._weights import check_any_weight, check_each_weight
 from ..linear_model import _checks
@@ -27,8 +26,7 @@ from ..linear_model._design import (
     scaled,
     standardization,
 )
-from ..linear_model._preconditioner import gram, principal_directions
-from ..linear_model._sums import BinaryLoss, LocalSums
+from ..linear_model._sums import Data, LocalSums
 from ..linear_model._vectors import entries
 from ..losses import Loss
 from ._rounds import ChunkError
@@ -47,74 +45,52 @@ def errors_of(index: int) -> Iterator[None]:
 
 
 @dataclass(frozen=True, eq=False)
-class ClassTotals:
-    """The labels of some chunks, sorted, and the total weight of the samples of each."""
+class Targets:
+    """What is known of the targets of some chunks."""
 
-    labels: Array
-    totals: Array
+    form: dict[str, str]  # by a name for it; all chunks have the same
+    n_classes: int = 0  # columns, or for integer labels one more than the largest
+    rounding: float = 0.0  # as exact_proportions returns it
+    labels: Array = field(default_factory=lambda: np.empty(0))  # of a classifier, sorted
+    totals: Array = field(default_factory=lambda: np.empty(0))  # weights of their samples
 
-    def merge(self, other: "ClassTotals") -> "ClassTotals":
-        """Those of both; a ValueError says why they do not go together."""
-        kinds = {self.labels.dtype.kind, other.labels.dtype.kind}
-        if len(kinds & {"U", "O"}) < len(kinds) and kinds & {"U", "O"}:
-            raise ValueError(
-                f"y is of dtype {other.labels.dtype}, and of {self.labels.dtype} in the chunks "
-                "before; convert it to one type"
-            )
+    def merge(self, other: "Targets") -> "Targets":
+        """What is known of both."""
         both = np.concatenate([self.labels, other.labels])
         labels, places = np.unique(both, return_inverse=True)
         totals = np.bincount(places, weights=np.concatenate([self.totals, other.totals]))
-        return ClassTotals(labels, totals)
-
-
-@dataclass(frozen=True, eq=False)
-class TargetColumns:
-    """The form of the targets of some chunks, and how far their sums were from one."""
-
-    n_classes: int  # columns, or for integer labels one more than the largest
-    ndim: int  # 1 for one number per sample
-    rounding: float = 0.0  # as exact_proportions returns it
-
-    def merge(self, other: "TargetColumns") -> "TargetColumns":
-        """That of both; a ValueError says why they do not go together."""
-        differ = self.ndim == 2 and self.n_classes != other.n_classes
-        if self.ndim != other.ndim or differ:
-            raise ValueError(
-                f"y has {other.n_classes} columns, and {self.n_classes} in the chunks before; "
-                "give all chunks the same columns"
-            )
         n_classes = max(self.n_classes, other.n_classes)
-        return TargetColumns(n_classes, self.ndim, max(self.rounding, other.rounding))
+        return Targets(self.form, n_classes, max(self.rounding, other.rounding), labels, totals)
 
 
-TargetSummary = ClassTotals | TargetColumns
-TargetCheck = Callable[[Any, Array, Array | None, Loss], tuple[Array, TargetSummary]]
+ONE_COLUMN = {"shape of y": "(n,)"}
+TargetCheck = Callable[[Any, Array, Array | None, Loss], tuple[Array, Targets]]
 
 
-def labels_of(y: Any, X: Array, weights: Array | None, _loss: Loss) -> tuple[Array, ClassTotals]:
+def labels_of(y: Any, X: Array, weights: Array | None, _loss: Loss) -> tuple[Array, Targets]:
     """Class labels of a chunk, and what is known of them."""
     y = _checks.label_column(y, X)
     labels, places = np.unique(y, return_inverse=True)
     _checks.check_classes(np.repeat(labels, 2))  # scikit-learn warns if most labels occur once
     totals = np.bincount(places, weights=weights).astype(np.float64)
-    return y, ClassTotals(labels, totals)
+    form = {"type of y": "text" if labels.dtype.kind in "UO" else "numbers"}
+    return y, Targets(form, labels=labels, totals=totals)
 
 
-def proportions_of(
-    y: Any, X: Array, _weights: Array | None, loss: Loss
-) -> tuple[Array, TargetColumns]:
+def proportions_of(y: Any, X: Array, _weights: Array | None, loss: Loss) -> tuple[Array, Targets]:
     """Targets (n, k) of a chunk, in the domain of a loss, and what is known of them."""
     y, rounding = _checks.exact_proportions(y, loss, X)
-    n_columns = 1 if y.ndim == 1 else int(y.shape[1])
-    return y.reshape(-1, 1) if y.ndim == 1 else y, TargetColumns(n_columns, y.ndim, rounding)
+    if y.ndim == 1:
+        return y.reshape(-1, 1), Targets(ONE_COLUMN, 1, rounding)
+    return y, Targets({"shape of y": f"(n, {y.shape[1]})"}, int(y.shape[1]), rounding)
 
 
-def numbers_of(y: Any, X: Array, weights: Array | None, loss: Loss) -> tuple[Array, TargetColumns]:
+def numbers_of(y: Any, X: Array, weights: Array | None, loss: Loss) -> tuple[Array, Targets]:
     """Proportions of a chunk, or integer labels from 0 on, and what is known of them."""
     y = _checks.check_numbers(y)
     if y.ndim == 2:
         return proportions_of(y, X, weights, loss)
-    return _checks.label_column(y, X), TargetColumns(int(y.max()) + 1, 1)
+    return _checks.label_column(y, X), Targets(ONE_COLUMN, int(y.max()) + 1)
 
 
 # Rows
@@ -166,7 +142,16 @@ class Chunk:
     X: Array  # None once a design has been made of it
     y: Array  # as the check of the data returns it
     weights: Array | None
-    targets: TargetSummary
+    targets: Targets
+
+    def counted(self) -> "Chunk | None":
+        """The samples of positive weight; None if there are none."""
+        if self.weights is None or self.weights.all():
+            return self
+        rows = np.flatnonzero(self.weights)
+        if len(rows) == 0:
+            return None
+        return replace(self, X=self.X[rows], y=self.y[rows], weights=self.weights[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,46 +160,41 @@ class ChunkSummary:
 
     chunk: int  # the first of them
     X: Array  # its features without their rows
+    form: dict[str, Any]  # by a name for it; all chunks have the same
+    targets: Targets
     largest_weight: float  # 0 without weights
-    n_samples: int  # of positive weight
-    targets: TargetSummary
-    columns: Columns | None  # of samples of positive weight; None without any
+    n_samples: int = 0  # of positive weight
+    columns: Columns | None = None  # of samples of positive weight; None without any
 
     @classmethod
     def of(cls, chunk: Chunk) -> "ChunkSummary":
         """The summary of one chunk."""
         X, weights = chunk.X, chunk.weights
+        form = {"n_features": X.shape[1], "dtype": X.dtype, "is_sparse": sparse.issparse(X)}
+        form = {f"{name} of X": value for name, value in form.items()} | chunk.targets.form
         largest_weight = 0.0 if weights is None else float(weights.max())
-        if weights is not None and not weights.all():
-            rows = np.flatnonzero(weights)
-            X, weights = X[rows], weights[rows]
-        columns = Columns.of(X, weights) if X.shape[0] > 0 else None
-        n_samples = int(X.shape[0])
-        return cls(chunk.index, chunk.X[:0], largest_weight, n_samples, chunk.targets, columns)
+        summary = cls(chunk.index, X[:0], form, chunk.targets, largest_weight)
+        if (counted := chunk.counted()) is None:
+            return summary
+        columns = Columns.of(counted.X, counted.weights)
+        return replace(summary, n_samples=int(counted.X.shape[0]), columns=columns)
 
     def merge(self, other: "ChunkSummary") -> "ChunkSummary":
         """That of both; an error names the chunk that does not go with those before."""
-        here, there = self._kind(), other._kind()
-        for name in here:
-            if here[name] != there[name]:
+        for name, here in self.form.items():
+            if (there := other.form[name]) != here:
                 raise ChunkError(
-                    f"chunk {other.chunk}: {name} of X is {there[name]}, and {here[name]} in the "
-                    "chunks before; give all chunks the same columns and one type"
+                    f"chunk {other.chunk}: {name} is {there}, and {here} in the chunks before; "
+                    "give all chunks the same columns and one type"
                 )
-        with errors_of(other.chunk):
-            targets = self.targets.merge(other.targets)  # type: ignore[arg-type]  # of one check
         columns = [part for part in (self.columns, other.columns) if part is not None]
         return replace(
             self,
+            targets=self.targets.merge(other.targets),
             largest_weight=max(self.largest_weight, other.largest_weight),
             n_samples=self.n_samples + other.n_samples,
-            targets=targets,
             columns=merged(columns) if columns else None,
         )
-
-    def _kind(self) -> dict[str, Any]:
-        X = self.X
-        return {"n_features": X.shape[1], "dtype": X.dtype, "is_sparse": sparse.issparse(X)}
 
     def check(self) -> None:
         """Raise if there are no samples that count, or sums of squares would overflow."""
@@ -257,20 +237,17 @@ def encode(classes: Array | None, class_weights: Array | None, chunk: Chunk) -> 
     if class_weights is not None:
         by_class = class_weights[y]
         weights = by_class if weights is None else by_class * weights
-    if weights is None or weights.all():
-        return replace(chunk, y=y, weights=weights)
-    rows = np.flatnonzero(weights)
-    if len(rows) == 0:
-        return None
-    return replace(chunk, X=chunk.X[rows], y=y[rows], weights=weights[rows])
+    return replace(chunk, y=y, weights=weights).counted()
 
 
 # Features as the solvers see them
 
 
-def gram_of(chunk: Chunk, scaling: Scaling) -> Array:
-    """The Gram matrix of scaled features."""
-    return gram(scaled(chunk.X, scaling), chunk.weights)
+def of_scaled(
+    function: Callable[[Array, Array | None], Array], chunk: Chunk, scaling: Scaling
+) -> Array:
+    """A function of the scaled features of a chunk and their weights."""
+    return function(scaled(chunk.X, scaling), chunk.weights)
 
 
 def stack(chunks: list[Chunk]) -> Chunk:
@@ -283,34 +260,30 @@ def stack(chunks: list[Chunk]) -> Chunk:
     )
 
 
-def directions_of(chunk: Chunk, scaling: Scaling) -> Array:
-    """The principal directions of scaled features."""
-    return principal_directions(scaled(chunk.X, scaling), chunk.weights)
-
-
 def make_design(
     fit_intercept: bool, chunk: Chunk, transformation: tuple[Scaling, Array | None]
-) -> Design:
-    """The design of a chunk, scaled and rotated as all of them."""
+) -> tuple[Design, Chunk]:
+    """The design of a chunk, scaled and rotated as all of them, and the chunk without features."""
     scaling, basis = transformation
-    return design_of(scaled(chunk.X, scaling), chunk.weights, scaling, basis, fit_intercept)
+    design = design_of(scaled(chunk.X, scaling), chunk.weights, scaling, basis, fit_intercept)
+    return design, replace(chunk, X=None)
 
 
-def weighted_spectrum(design: Design, chunk: Chunk) -> Array:
+def weighted_spectrum(part: tuple[Design, Chunk]) -> Array:
     """The spectrum of a chunk times its weight, and the weight."""
+    design, chunk = part
     weight = design.n_samples if chunk.weights is None else chunk.weights.sum()
     return np.append(weight * design.spectrum, weight)
 
 
 def bind(
-    loss: Loss, n_classes: int, binary: bool, n_threads: int, design: Design, chunk: Chunk
+    loss: Loss, n_classes: int, binary: bool, n_threads: int, part: tuple[Design, Chunk]
 ) -> LocalSums:
     """Sums over a chunk, with the loss bound to its targets; an error names the chunk."""
-    omega, tightness, dtype = loss.regularizer, loss.tightness, design.like.dtype
+    design, chunk = part
+    data = Data(None, chunk.y, n_classes, chunk.weights, binary)
     with errors_of(chunk.index):
-        bound = engines.bind(omega, tightness, chunk.y, n_classes, dtype, n_threads)
-    bound = BinaryLoss(bound) if binary else bound
-    return LocalSums(design, bound, chunk.weights, 1 if binary else n_classes, seed=chunk.index)
+        return data.bind(design, loss, n_threads, seed=chunk.index)
 
 
 # Sums

@@ -1,6 +1,7 @@
 """Dask collections as tasks that read their chunks of rows."""
 
 import math
+from itertools import zip_longest
 from typing import Any
 
 import dask
@@ -130,13 +131,9 @@ def _check_same_chunks(name: str, collection: Any, X: Any) -> None:
     """Raise unless the chunks hold the same rows as those of X, as far as that is known."""
     sizes, expected = row_chunks(collection), row_chunks(X)
     if sizes is not None and expected is not None and sizes != expected:
-        at = next(
-            (i for i, (a, b) in enumerate(zip(sizes, expected, strict=False)) if a != b),
-            min(len(sizes), len(expected)),
-        )
-        found, wanted = (
-            f"{many[at]} rows" if at < len(many) else "not there" for many in (sizes, expected)
-        )
+        pairs = enumerate(zip_longest(sizes, expected))
+        at, differ = next((i, pair) for i, pair in pairs if pair[0] != pair[1])
+        found, wanted = ("not there" if n is None else f"{n} rows" for n in differ)
         raise ChunkError(
             f"chunk {at} of {name} is {found} and chunk {at} of X {wanted}, and both must hold the "
             f"same rows; use {name}.rechunk({{0: X.chunks[0]}})"

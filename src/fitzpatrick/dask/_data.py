@@ -1,8 +1,7 @@
 """The data of a fit in chunks: from what reads them to sums over samples that live on workers."""
 
 import math
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
@@ -10,10 +9,15 @@ import numpy as np
 from dask.delayed import Delayed
 from scipy import sparse
 
-from .._array import Array
+from .._array import Array, eps
 from ..linear_model._checks import FitSettings
-from ..linear_model._design import ParameterSpace, Scaling, precision_of
-from ..linear_model._preconditioner import directions_of_gram, rotation_pays
+from ..linear_model._design import ParameterSpace, Scaling
+from ..linear_model._preconditioner import (
+    directions_of_gram,
+    gram,
+    principal_directions,
+    rotation_pays,
+)
 from ..linear_model._sums import LocalSums, SampleSums, TrainingData
 from ..linear_model._vectors import entries
 from . import _chunks
@@ -23,17 +27,7 @@ from ._rounds import Rounds
 MAX_ROTATION_BYTES = 1 << 30  # that one worker may need for the principal directions
 
 
-@dataclass(frozen=True, eq=False)
-class ChunkedDesign:
-    """The features of all chunks as the solvers see them."""
-
-    space: ParameterSpace
-    designs: list[Delayed]
-    targets: list[Delayed]  # and weights
-    total_weight: float
-    n_samples: int
-
-
+@dataclass(eq=False)
 class ChunkedSums(SampleSums):
     """Sums over samples in chunks on workers.
 
@@ -41,19 +35,16 @@ class ChunkedSums(SampleSums):
     the latest point and the Hessians of the rows stay on the workers if the chunks do.
     """
 
-    def __init__(
-        self, rounds: Rounds, parts: list[Delayed], design: ChunkedDesign, n_scores: int
-    ) -> None:
-        self.rounds = rounds
-        self.parts = parts  # tasks that have sums over each chunk
-        self.space = design.space
-        self.n_scores = n_scores
-        self.n_samples = design.n_samples
-        self.total_weight = design.total_weight
-        self._parameters: Array | None = None  # whose scores are these
-        self._theta: list[Delayed] = []
-        self._hessians: list[Delayed] = []
-        self._curvature: Array | None = None
+    rounds: Rounds
+    parts: list[Delayed]  # tasks that have sums over each chunk
+    space: ParameterSpace
+    n_scores: int
+    n_samples: int
+    total_weight: float
+    _parameters: Array | None = None  # whose scores are these
+    _theta: list[Delayed] = field(default_factory=list)
+    _hessians: list[Delayed] = field(default_factory=list)
+    _curvature: Array | None = None
 
     def evaluate(self, parameters: Array) -> tuple[float, Array | None]:
         theta = self._score(parameters)
@@ -106,7 +97,7 @@ class ChunkedData(TrainingData):
     binary: bool = False
     classes: Array | None = None  # labels that become numbers; None if targets stay as they are
     class_weights: Array | None = None
-    _designs: dict[Any, ChunkedDesign] = field(default_factory=dict)
+    _designs: dict[Any, Any] = field(default_factory=dict)
 
     @classmethod
     def read(
@@ -129,16 +120,18 @@ class ChunkedData(TrainingData):
         summary.check()
         return cls(rounds, chunks, unread, summary)
 
-    def _bind(self, settings: FitSettings, design: ChunkedDesign) -> ChunkedSums:
-        rounds = self.rounds
+    def _bind(self, settings: FitSettings, design: Any) -> ChunkedSums:
+        rounds, (designs, space, n_samples, total_weight) = self.rounds, design
         values = settings.loss, self.n_classes, self.binary, settings.n_threads or 1
-        parts = rounds.map("bind", _chunks.bind, *values, design.designs, design.targets)
+        parts = rounds.map("bind", _chunks.bind, *values, designs)
         if rounds.keeps:
             done = rounds.merge(rounds.map("ready", attrgetter("n_samples"), parts), sum)
             _, parts = rounds.run(done, parts)
-        return ChunkedSums(rounds, parts, design, self.n_scores)
+        return ChunkedSums(rounds, parts, space, self.n_scores, n_samples, total_weight)
 
-    def _make_design(self, settings: FitSettings) -> ChunkedDesign:
+    def _make_design(
+        self, settings: FitSettings
+    ) -> tuple[list[Delayed], ParameterSpace, int, float]:
         rounds = self.rounds
         chunks = rounds.map("encode", _chunks.encode, self.classes, self.class_weights, self.chunks)
         summary = self.summary
@@ -149,20 +142,18 @@ class ChunkedData(TrainingData):
         like = entries(summary.X)
         assert summary.columns is not None  # or its check has raised
         scaling = summary.columns.scaling(
-            precision_of(like), center=fit_intercept or standardize, standardize=standardize
+            eps(like), center=fit_intercept or standardize, standardize=standardize
         )
         basis = self._basis(chunks, scaling, summary.n_samples)
         given = rounds.share("transformation", (scaling, basis))
         designs = rounds.map("design", _chunks.make_design, fit_intercept, chunks, given)
-        targets = rounds.map("targets", partial(replace, X=None), chunks)
-        parts = rounds.map("spectrum", _chunks.weighted_spectrum, designs, targets)
-        found, kept = rounds.run(rounds.merge(parts, _chunks.total), [*designs, *targets])
+        parts = rounds.map("spectrum", _chunks.weighted_spectrum, designs)
+        found, designs = rounds.run(rounds.merge(parts, _chunks.total), designs)
         spectrum, weight = found[:-1] / found[-1], float(found[-1])
         is_sparse = sparse.issparse(summary.X)
         space = ParameterSpace(spectrum, scaling, fit_intercept, basis, like, is_sparse)
         self.chunks = self.unread  # the designs have taken their place
-        n_chunks, n_samples = rounds.n_chunks, summary.n_samples
-        return ChunkedDesign(space, kept[:n_chunks], kept[n_chunks:], weight, n_samples)
+        return designs, space, summary.n_samples, weight
 
     def _basis(self, chunks: list[Delayed], scaling: Scaling, n_samples: int) -> Array | None:
         """The principal directions of dense features, if a rotation pays."""
@@ -174,8 +165,10 @@ class ChunkedData(TrainingData):
         rounds = self.rounds
         given = rounds.send("scaling", scaling)
         if n_samples >= n_features:
-            parts = rounds.map("gram", _chunks.gram_of, chunks, given)
+            parts = rounds.map("gram", _chunks.of_scaled, gram, chunks, given)
             return directions_of_gram(rounds.run(rounds.merge(parts, _chunks.total))[0])
         stacked = rounds.merge(chunks, _chunks.stack)
-        directions = rounds.apply("rotation", _chunks.directions_of, stacked, given)
+        directions = rounds.apply(
+            "rotation", _chunks.of_scaled, principal_directions, stacked, given
+        )
         return np.array(rounds.run(directions)[0])

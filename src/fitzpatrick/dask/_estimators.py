@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar, cast
 import numpy as np
 from dask.base import is_dask_collection
 from dask.dataframe import from_dask_array
+from sklearn.metrics import get_scorer
 from sklearn.utils.validation import _get_feature_names, check_is_fitted, validate_data
 
 from .. import engines, linear_model, metrics
@@ -21,7 +22,7 @@ from ..linear_model._path import LinearPath, path_of
 from ..linear_model._sums import TrainingData
 from ..losses import Loss, get_loss
 from . import _chunks
-from ._chunks import ClassTotals, Columns, Statistic, TargetColumns
+from ._chunks import Columns, Statistic
 from ._collections import check_whole_rows, is_array, meta, read_inputs
 from ._data import ChunkedData
 from ._rounds import ChunkError, Rounds
@@ -50,11 +51,11 @@ class OnDask(LinearModel):
         inputs = read_inputs(X, y, sample_weight)
         validate_data(self, meta(X), reset=True, skip_check_array=True)
         data = ChunkedData.read(inputs, self._target_check, settings, persist=self.persist)
-        self._learn_targets(y, data.summary.targets, data)
+        self._learn_targets(y, data, settings.loss)
         return data
 
     @abstractmethod
-    def _learn_targets(self, y: Any, found: Any, data: ChunkedData) -> None:
+    def _learn_targets(self, y: Any, data: ChunkedData, loss: Loss) -> None:
         """Set what the check of the targets found, in the estimator and in the data."""
 
     def _predict_later(self, method: str, X: Any) -> Any:
@@ -139,32 +140,28 @@ def for_workers(model: Any) -> Any:
 class Search(OnDask, _cv.CrossValidated):
     """Fit a path of penalties, and score all of its models in one round over the dev set."""
 
-    def _score_paths(
+    def _folds(self, data: Any, loss: Loss, sample_weight: Any, groups: Any, dev: Any) -> _cv.Folds:
+        return lambda: iter([(data, dev)])
+
+    def _score_fold(
         self,
         data: TrainingData,
+        held_out: Any,
         candidates: list[FitSettings],
         scorer: Any,
-        sample_weight: Any,
-        groups: Any,
-        dev: Any,
-    ) -> _cv.ScorePaths:
-        assert isinstance(data, ChunkedData)
+        alphas: Array,
+        starts: Any,
+    ) -> _cv.FoldScores:
         statistic = partial(mean_scores, scorer, candidates[0].loss, data.n_classes)
-
-        def score(alphas: Array, starts: list[Any]) -> list[_cv.FoldScores]:
-            paths = _cv.fit_paths(
-                for_workers(self), data, candidates, alphas, starts[0] if starts else None
-            )
-            fits, models = zip(*paths, strict=True)
-            try:
-                found = run_statistic(read_inputs(*dev), list(models), statistic, self.n_threads)
-            except ChunkError as error:
-                raise ChunkError(f"dev: {error}") from error
-            if found is None:
-                raise ValueError("dev: no sample has a positive weight; there is nothing to score")
-            return [_cv.fold_scores(found.mean, list(fits), len(candidates))]
-
-        return score
+        paths = _cv.fit_paths(for_workers(self), data, candidates, alphas, starts)
+        fits, models = zip(*paths, strict=True)
+        try:
+            found = run_statistic(read_inputs(*held_out), list(models), statistic, self.n_threads)
+        except ChunkError as error:
+            raise ChunkError(f"dev: {error}") from error
+        if found is None:
+            raise ValueError("dev: no sample has a positive weight; there is nothing to score")
+        return _cv.fold_scores(found.mean, fits)
 
     def _check_held_out(self, groups: Any, dev: Any) -> None:
         if not _cv.is_dev_set(dev):
@@ -180,10 +177,10 @@ class Search(OnDask, _cv.CrossValidated):
     def _scorer(self) -> Any:
         """A mean over samples, which adds up over chunks."""
         scoring = self._default_scoring if self.scoring is None else self.scoring
-        if scoring == "accuracy" and self._default_scoring == "accuracy":
-            return accuracy_of
         if isinstance(scoring, str) and scoring in metrics.mean_metric_names():
             return metrics.get_scorer(scoring)
+        if scoring == "accuracy" == self._default_scoring:
+            return get_scorer("accuracy")
         raise ValueError(
             f"scoring={scoring!r} is no mean over samples that adds up over chunks; use "
             f"{self._default_scoring!r} or one of {', '.join(metrics.mean_metric_names())}"
@@ -207,11 +204,6 @@ def mean_scores(
     return Columns(weight, scores, np.zeros_like(scores), scores, scores)
 
 
-def accuracy_of(model: Any, X: Array, y: Array, sample_weight: Array | None) -> float:
-    """The accuracy, as a scorer."""
-    return float(_chunks.hits(model, X, y, sample_weight).mean[0])
-
-
 @dataclass(eq=False, repr=False)
 class ClassModelOnDask(OnDask, ClassModel):
     """Targets that are class labels."""
@@ -220,14 +212,11 @@ class ClassModelOnDask(OnDask, ClassModel):
     _statistic = staticmethod(_chunks.hits)
     _score_of = staticmethod(lambda found: found.mean[0])
 
-    def _learn_targets(self, y: Any, found: ClassTotals, data: ChunkedData) -> None:
-        classes, totals = found.labels, found.totals
-        self._check_classes(classes)
-        self.classes_ = classes
-        data.classes = classes
-        if self.class_weight is not None:
-            data.class_weights = self._class_weights(totals, classes)
-        data.n_classes, data.binary = len(classes), len(classes) == 2
+    def _learn_targets(self, y: Any, data: ChunkedData, loss: Loss) -> None:
+        found = data.summary.targets
+        data.class_weights = self._learn_classes(found.labels, found.totals, loss)
+        data.classes = found.labels
+        data.n_classes, data.binary = len(found.labels), len(found.labels) == 2
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any, settings: FitSettings) -> ChunkedData:
         self._check_domain(settings.loss)
@@ -294,11 +283,12 @@ class ProportionModelOnDask(OnDask, ProportionModel):
     _statistic = staticmethod(_chunks.deviations)
     _score_of = staticmethod(_chunks.r2)
 
-    def _learn_targets(self, y: Any, found: TargetColumns, data: ChunkedData) -> None:
+    def _learn_targets(self, y: Any, data: ChunkedData, loss: Loss) -> None:
+        found = data.summary.targets
         _checks.warn_of_rounding(found.rounding, stacklevel=5)
         is_frame = is_dask_collection(y) and not is_array(y) and y.ndim == 2
         self._target_names = _get_feature_names(y._meta) if is_frame else None
-        self._is_single = found.ndim == 1
+        self._is_single = found.form == _chunks.ONE_COLUMN
         data.n_classes = found.n_classes
 
     def _check_more_targets(self, y: Any, X: Array, n_classes: int, loss: Loss) -> Array:
@@ -370,7 +360,6 @@ def fit_path(
     inputs = read_inputs(X, Y, sample_weight)
     data = ChunkedData.read(inputs, _chunks.numbers_of, settings, persist=persist)
     found = data.summary.targets
-    assert isinstance(found, TargetColumns)
     _checks.warn_of_rounding(found.rounding, stacklevel=3)
     data.n_classes = found.n_classes
     return path_of(data, settings, alphas, **of_path)

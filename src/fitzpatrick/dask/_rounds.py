@@ -103,7 +103,7 @@ class Rounds:
     def _name_unreadable(self, error: Exception) -> None:
         """Raise for the first chunk that cannot be read, if that is what went wrong."""
         for name, chunks in self.inputs.items():
-            probes: Sequence[Delayed] = [delayed(_nothing, pure=False)(chunk) for chunk in chunks]
+            probes: Sequence[Delayed] = [delayed(type, pure=False)(chunk) for chunk in chunks]
             if inspect.ismethod(dask.base.get_scheduler()):  # of a client, which tries all at once
                 probes = dask.persist(*probes)
             for i, probe in enumerate(probes):
@@ -117,10 +117,6 @@ class Rounds:
 
 def _itself(value: Any) -> Any:
     return value
-
-
-def _nothing(_: Any) -> None:
-    return None
 
 
 def _run(function: Callable[..., Any], n_threads: int, values: list[Any], *results: Any) -> Any:

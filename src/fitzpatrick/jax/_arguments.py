@@ -46,6 +46,9 @@ def _as_array(x: Any, name: str) -> jax.Array:
         raise TypeError(f"{name} must be an array of numbers, got {type(x).__name__}") from error
 
 
+_SWAPPED = "; or are the arguments swapped? Scores come first"
+
+
 def _is_integer(x: jax.Array) -> bool:
     return bool(jnp.issubdtype(x.dtype, jnp.integer))
 
@@ -116,14 +119,20 @@ def _masking_score(regularizer: Regularizer, like: jax.Array) -> jax.Array:
 
 
 def as_scores(
-    scores: ArrayLike, axis: int, where: ArrayLike | None, regularizer: Regularizer
+    scores: ArrayLike,
+    axis: int,
+    where: ArrayLike | None,
+    regularizer: Regularizer,
+    targets: ArrayLike | None = None,
 ) -> Scores:
-    """Checked scores, with the classes that ``where`` leaves out removed."""
+    """Checked scores, without the classes that ``where`` leaves out; targets serve an error."""
     given = _as_array(scores, "scores")
     if not is_supported_float(given):
+        are_swapped = targets is not None and is_supported_float(_as_array(targets, "targets"))
         raise TypeError(
             "scores must be floating-point numbers (float16, bfloat16, float32 or float64), "
             f"got {given.dtype}; convert them with scores.astype(jnp.float32)"
+            f"{_SWAPPED if are_swapped else ''}"
         )
     axis = _as_axis(axis, given)
     theta = jnp.moveaxis(working_precision(given), axis, -1)
@@ -146,6 +155,8 @@ def as_targets(targets: ArrayLike, scores: Scores, regularizer: Regularizer) -> 
         hint = ""
         if _is_integer(y) and y.ndim == len(shape) - 1:
             hint = "; for class labels use the function that ends in _with_integer_labels"
+        if y.ndim == len(shape) + 1:
+            hint = _SWAPPED
         raise ValueError(f"targets must have the shape of scores, {shape}, got {y.shape}{hint}")
     if not (is_supported_float(y) or _is_integer(y) or y.dtype == jnp.bool_):
         raise TypeError(
@@ -165,9 +176,10 @@ def as_labels(labels: ArrayLike, scores: Scores) -> tuple[jax.Array, jax.Array]:
     """Labels brought into range, and which of them were."""
     array = _as_array(labels, "labels")
     if not _is_integer(array):
+        hint = "; for proportions use the function without _with_integer_labels"
         raise TypeError(
-            f"labels must be integers, the index of a class, got {array.dtype}; for proportions "
-            "use the function without _with_integer_labels"
+            f"labels must be integers, the index of a class, got {array.dtype}"
+            f"{_SWAPPED if array.ndim == scores.given.ndim + 1 else hint}"
         )
     expected = scores.theta.shape[:-1]
     if array.shape != expected:

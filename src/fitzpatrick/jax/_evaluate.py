@@ -42,7 +42,10 @@ def loss_at_targets(
             )
         _, targets = _on_vectors(loss, targets)
         loss, scores = _on_vectors(loss, scores)
-    checked = as_scores(scores, axis, where, loss.regularizer)
+    if isinstance(scores, SparseTargets):
+        raise TypeError("SparseTargets came as scores; scores come first, and then targets")
+    dense = None if isinstance(targets, SparseTargets) else targets
+    checked = as_scores(scores, axis, where, loss.regularizer, dense)
     if isinstance(targets, SparseTargets):
         return _finish(loss_at_lists(loss, checked, targets), checked, loss)
     y = as_targets(targets, checked, loss.regularizer)
@@ -53,7 +56,7 @@ def loss_at_labels(
     loss: Loss, scores: ArrayLike, labels: ArrayLike, axis: int = -1, where: Where = None
 ) -> jax.Array:
     """The loss of each example at its class label; NaN where there is no such class."""
-    checked = as_scores(scores, axis, where, loss.regularizer)
+    checked = as_scores(scores, axis, where, loss.regularizer, labels)
     index, in_range = as_labels(labels, checked)
     value = _derivatives.value(loss, index, checked.theta)
     return _finish(jnp.where(in_range, value, jnp.nan), checked, loss)

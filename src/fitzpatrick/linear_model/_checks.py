@@ -130,14 +130,10 @@ def check_grid(values: Any, name: str) -> Array:
 def check_features(X: Any, dtype: Any = None, *, owner: Any = None, reset: bool = True) -> Array:
     """X as a C-ordered float array, or as CSR or CSC with sorted entries, one per place.
 
-    Arrays of other libraries stay where they are, with an owner if scikit-learn's
+    The dtype is that of X by default, and float64 for other numbers. An owner is an estimator,
+    which remembers the number and the names of its features; without ``reset`` X is compared with
+    these. Arrays of other libraries stay where they are, with an owner if scikit-learn's
     ``array_api_dispatch`` is on. Lazy ones (JAX, Dask) become NumPy arrays, unless they have one.
-
-    Args:
-        X: features (n, d).
-        dtype: float32 or float64; by default that of X, and float64 for other numbers.
-        owner: an estimator, which remembers the number and the names of its features.
-        reset: False compares X with what the owner remembers.
     """
     X = X.detach() if is_torch(X) else X
     check_sparse(X, "X")
@@ -145,9 +141,19 @@ def check_features(X: Any, dtype: Any = None, *, owner: Any = None, reset: bool 
     if owner is not None:
         xp, _ = get_namespace(X)
         X = validate_data(owner, X, reset=reset, dtype=(xp.float64, xp.float32), **form)
-        _check_eager(X)
+        if is_foreign(X) and array_api_compat.is_lazy_array(X):
+            raise TypeError(
+                f"X is a {type(X).__module__}.{type(X).__name__}, and the solvers need arrays with "
+                "values that can be changed in place; use np.asarray(X), or arrays of PyTorch or "
+                "CuPy"
+            )
     elif is_foreign(X) and not array_api_compat.is_lazy_array(X):
-        X = _as_floats(X, dtype)
+        # as scikit-learn does if its configuration allows it
+        xp = namespace(X)
+        if X.ndim != 2:
+            raise ValueError(f"Expected 2D array, got an array of shape {tuple(X.shape)} instead")
+        if dtype is not None or dtype_name(X) not in ("float32", "float64"):
+            X = xp.astype(X, getattr(xp, np.dtype(dtype or np.float64).name), copy=False)
     else:
         dtype = (np.float64, np.float32) if dtype is None else dtype
         X = to_numpy(X) if is_foreign(X) else X
@@ -156,28 +162,11 @@ def check_features(X: Any, dtype: Any = None, *, owner: Any = None, reset: bool 
         X = X.copy()  # which may be the user's
         X.sum_duplicates()
     check_finite(X, "X", "drop the row or fill the gap")
-    if reset:
-        check_squares(X)
+    numbers = entries(X)
+    if reset and (size := math.prod(numbers.shape)):
+        xp = namespace(numbers)
+        check_largest(max(-float(xp.min(numbers)), float(xp.max(numbers))), size, numbers)
     return X
-
-
-def _as_floats(X: Array, dtype: Any) -> Array:
-    """What scikit-learn makes of an array of another library if its configuration allows it."""
-    xp = namespace(X)
-    if X.ndim != 2:
-        raise ValueError(f"Expected 2D array, got an array of shape {tuple(X.shape)} instead")
-    if dtype is not None:
-        return xp.astype(X, getattr(xp, np.dtype(dtype).name), copy=False)
-    return X if dtype_name(X) in ("float32", "float64") else xp.astype(X, xp.float64)
-
-
-def _check_eager(X: Array) -> None:
-    """Raise for arrays that are computed later, as JAX's may be, or cannot be changed in place."""
-    if is_foreign(X) and array_api_compat.is_lazy_array(X):
-        raise TypeError(
-            f"X is a {type(X).__module__}.{type(X).__name__}, and the solvers need arrays with "
-            "values that can be changed in place; use np.asarray(X), or arrays of PyTorch or CuPy"
-        )
 
 
 def check_same_place(X: Array, coef: Array, method: str) -> None:
@@ -199,14 +188,6 @@ def check_largest_weight(largest: float, n_samples: int) -> None:
             "weights of all samples and alpha by the same number, which leaves the coefficients as "
             "they are"
         )
-
-
-def check_squares(X: Array) -> None:
-    """Raise if sums of squares of features would overflow."""
-    numbers = entries(X)
-    xp, size = namespace(numbers), math.prod(numbers.shape)
-    largest = max(-float(xp.min(numbers)), float(xp.max(numbers))) if size else 0.0
-    check_largest(largest, size, numbers)
 
 
 def check_largest(largest: float, size: int, like: Array) -> None:
@@ -341,21 +322,13 @@ def _sum_to_one(y: Array, loss: Loss) -> tuple[Array, float]:
     if off.max() > max(slack, SUM_TOLERANCE):
         if not totals.all() and off[totals != 0].max(initial=0) <= slack:
             return exact, 0.0
-        _raise_off_the_simplex(numbers, totals, loss)
+        row = int(np.argmax(off > SUM_TOLERANCE))
+        problem = f"in row {row} it sums to {totals[row]:.10g}, not 1; {NORMALIZE}"
+        if np.isin(numbers, (0, 1)).all():
+            problem = (
+                f"it holds 0/1 indicators, {totals[row]:g} of them in row {row}, not proportions; "
+                f"{NORMALIZE}; for each label by itself use loss='sigmoid'"
+            )
+        raise ValueError(f"y is not in the domain {loss.regularizer.domain!r}: {problem}")
     rounding = float(off.max()) if off.max() > max(slack, EXACT_SUM) else 0.0
     return label_proportions(exact), rounding
-
-
-def _raise_off_the_simplex(numbers: Array, totals: Array, loss: Loss) -> None:
-    domain = loss.regularizer.domain
-    row = int(np.argmax(np.abs(totals - 1) > SUM_TOLERANCE))
-    if np.isin(numbers, (0, 1)).all():
-        raise ValueError(
-            f"y is not in the domain {domain!r}: it holds 0/1 indicators, {totals[row]:g} of them "
-            f"in row {row}, not proportions; {NORMALIZE}; for each label by itself use "
-            "loss='sigmoid'"
-        )
-    raise ValueError(
-        f"y is not in the domain {domain!r}: in row {row} it sums to {totals[row]:.10g}, not 1; "
-        f"{NORMALIZE}"
-    )

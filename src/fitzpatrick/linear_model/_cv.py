@@ -2,7 +2,7 @@
 
 import copy
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from itertools import zip_longest
 from typing import Any, ClassVar, Self
@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
-from sklearn.metrics import check_scoring
+from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import check_cv
 
 from .. import metrics
@@ -26,10 +26,10 @@ DEFAULT_ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3, 1e4)  # the paper'
 FINEST_STEP = 10 ** (1 / 8)  # between neighbouring alphas, which no refinement goes below
 
 HeldOut = tuple[Array, Array, Array | None]  # features, targets as scorers take them, weights
-# Scores (alphas, tightnesses), coefficients and intercepts [tightness][alpha], and the number of
+# Scores, coefficients and intercepts of the alphas at each tightness in turn, and the number of
 # fits that did not converge, on one fold.
-FoldScores = tuple[Array, list[list[Coefficients]], int]
-ScorePaths = Callable[[Array, list[Any]], list[FoldScores]]
+FoldScores = tuple[Array, list[Coefficients], int]
+Folds = Callable[[], Iterator[tuple[Any, Any]]]  # data to fit, and samples to score
 
 
 def refined(alphas: Array, mean: Array) -> Array:
@@ -80,11 +80,16 @@ class CrossValidated(LinearModel):
             settings = check_settings(self)
             self._check_held_out(groups, dev)
             alphas = np.sort(check_grid(self.alphas, "alphas"))
-            candidates = self._check_tightnesses(settings)
+            candidates = [settings]
+            self.__dict__.pop("tightnesses_", None)  # of an earlier fit
+            if self.tightnesses is not None:
+                self.tightnesses_ = check_grid(self.tightnesses, "tightnesses")
+                losses = (get_loss(self.loss, float(c)) for c in self.tightnesses_)
+                candidates = [replace(settings, loss=loss) for loss in losses]
             scorer = self._scorer()
             data = self._check_data(X, y, sample_weight, settings)
-            score = self._score_paths(data, candidates, scorer, sample_weight, groups, dev)
-            scores, unfinished = self._search(alphas, score)
+            folds = self._folds(data, settings.loss, sample_weight, groups, dev)
+            scores, unfinished = self._search(alphas, candidates, scorer, folds)
             chosen = self._choose(scores, candidates)
             self.scores_ = scores[:, :, 0] if self.tightnesses is None else scores
             self._fit_final(data, chosen, self.alpha_)
@@ -96,11 +101,12 @@ class CrossValidated(LinearModel):
                 self._warn(problem, stacklevel=3)
         return self
 
-    def _search(self, alphas: Array, score: ScorePaths) -> tuple[Array, int]:
+    def _search(
+        self, alphas: Array, candidates: list[FitSettings], scorer: Any, folds: Folds
+    ) -> tuple[Array, int]:
         """Scores (folds, alphas, tightnesses) of a rising grid and of its refinements.
 
-        Sets ``alphas_``, and also returns the number of fits that did not converge. ``score`` takes
-        alphas, falling, and where the path of each fold and tightness starts.
+        Sets ``alphas_``, and also returns the number of fits that did not converge.
         """
         found: dict[float, tuple[Array, list[list[Coefficients]]]] = {}
         new, unfinished = alphas[::-1], 0
@@ -108,11 +114,16 @@ class CrossValidated(LinearModel):
             # a path of midpoints starts at the next stronger penalty
             stronger = [alpha for alpha in found if alpha > new[0]]
             starts = found[min(stronger)][1] if stronger else []
-            parts = score(new, starts)
+            jobs = (
+                delayed(self._score_fold)(*fold, candidates, scorer, new, start)
+                for fold, start in zip_longest(folds(), starts)
+            )
+            parts: list[FoldScores] = Parallel(n_jobs=self.n_jobs)(jobs)
             unfinished += sum(part[2] for part in parts)
             for i, alpha in enumerate(new):
-                of_alpha = [[path[i] for path in part[1]] for part in parts]
-                found[float(alpha)] = np.stack([part[0][i] for part in parts]), of_alpha
+                every = slice(i, None, len(new))  # tightness
+                of_alpha = np.stack([part[0][every] for part in parts])
+                found[float(alpha)] = of_alpha, [part[1][every] for part in parts]
             self.alphas_ = np.sort(list(found))
             scores = np.stack([found[alpha][0] for alpha in self.alphas_], axis=1)
             self._check_scores(scores.mean(axis=0))
@@ -129,49 +140,43 @@ class CrossValidated(LinearModel):
                 f"{type(dev).__name__}"
             )
 
-    def _check_tightnesses(self, settings: FitSettings) -> list[FitSettings]:
-        """The settings at every tightness to choose from."""
-        self.__dict__.pop("tightnesses_", None)  # of an earlier fit
-        if self.tightnesses is None:
-            return [settings]
-        self.tightnesses_ = check_grid(self.tightnesses, "tightnesses")
-        return [replace(settings, loss=get_loss(self.loss, float(c))) for c in self.tightnesses_]
-
-    def _score_paths(
-        self,
-        data: TrainingData,
-        candidates: list[FitSettings],
-        scorer: Any,
-        sample_weight: Any,
-        groups: Any,
-        dev: Any,
-    ) -> ScorePaths:
-        """What :meth:`_search` asks for scores, at settings for each tightness."""
-        assert isinstance(data, Data)
+    def _folds(self, data: Any, loss: Loss, sample_weight: Any, groups: Any, dev: Any) -> Folds:
+        """What makes pairs of data to fit and samples to score, one at a time."""
         weights = check_weights(sample_weight, data.X)
-        if dev is None:
-            folds = self._split(data, weights, groups)
-        else:
-            held_out = self._check_dev(dev, data.n_classes, candidates[0].loss)
+        if dev is not None:
+            held_out = self._check_dev(dev, data.n_classes, loss)
+            return lambda: iter([(data, held_out)])
+        rows_of_folds = self._split(data, weights, groups)
 
-        def parts() -> Iterator[tuple[Data, HeldOut]]:  # made one at a time
-            if dev is not None:
-                yield data, held_out
-                return
-            for train, rows in folds:
+        def folds() -> Iterator[tuple[Data, HeldOut]]:
+            for train, rows in rows_of_folds:
                 y = self._as_given(data.targets[rows])
                 weights_of_rows = None if weights is None else weights[rows]
                 yield data.take(train), (take_rows(data.X, rows), y, weights_of_rows)
 
-        def score(alphas: Array, starts: list[Any]) -> list[FoldScores]:
-            jobs = (
-                delayed(_score_fold)(self, part, held_out, candidates, scorer, alphas, start)
-                for (part, held_out), start in zip_longest(parts(), starts)
-            )
-            results: list[FoldScores] = Parallel(n_jobs=self.n_jobs)(jobs)
-            return results
+        return folds
 
-        return score
+    def _score_fold(
+        self,
+        data: TrainingData,
+        held_out: Any,
+        candidates: list[FitSettings],
+        scorer: Any,
+        alphas: Array,
+        starts: list[Coefficients] | None,
+    ) -> FoldScores:
+        """Fit paths to one part of a fold, and score them on the other."""
+        X, y, weights = held_out
+        y = y.toarray() if sparse.issparse(y) else y
+        if is_foreign(X) and y.dtype.kind in "fiub":  # scorers compare arrays of one library
+            y, weights = as_library(y, X), None if weights is None else as_library(weights, X)
+        weighted = weights is not None and _takes_weights(scorer)
+        extra = {"sample_weight": weights} if weighted else {}
+        fits, scores = [], []
+        for fitted, estimator in fit_paths(self, data, candidates, alphas, starts):
+            fits.append(fitted)
+            scores.append(scorer(estimator, X, y, **extra))
+        return fold_scores(scores, fits)
 
     def _split(self, data: Data, weights: Array | None, groups: Any) -> list[tuple[Array, Array]]:
         """Rows of the two parts of each fold."""
@@ -217,6 +222,11 @@ class CrossValidated(LinearModel):
         scoring = self._default_scoring if self.scoring is None else self.scoring
         if isinstance(scoring, str) and scoring in metrics.metric_names():
             return metrics.get_scorer(scoring)
+        if isinstance(scoring, str) and scoring not in (others := get_scorer_names()):
+            raise ValueError(
+                f"unknown scoring={scoring!r}; {metrics.names_near(scoring, others)}, and those of "
+                "sklearn.metrics.get_scorer_names()"
+            )
         return check_scoring(self, scoring=scoring)
 
 
@@ -241,29 +251,6 @@ def _takes_weights(scorer: Any) -> bool:
     )
 
 
-def _score_fold(
-    model: CrossValidated,
-    data: Data,
-    held_out: HeldOut,
-    candidates: list[FitSettings],
-    scorer: Any,
-    alphas: Array,
-    starts: list[Coefficients] | None,
-) -> FoldScores:
-    """Fit paths to one part of a fold, and score them on the other."""
-    X, y, weights = held_out
-    y = y.toarray() if sparse.issparse(y) else y
-    if is_foreign(X) and y.dtype.kind in "fiub":  # scorers compare arrays of one library
-        y, weights = as_library(y, X), None if weights is None else as_library(weights, X)
-    weighted = weights is not None and _takes_weights(scorer)
-    extra = {"sample_weight": weights} if weighted else {}
-    fits, scores = [], []
-    for fitted, estimator in fit_paths(model, data, candidates, alphas, starts):
-        fits.append(fitted)
-        scores.append(scorer(estimator, X, y, **extra))
-    return fold_scores(scores, fits, len(candidates))
-
-
 def fit_paths(
     model: CrossValidated,
     data: TrainingData,
@@ -280,17 +267,14 @@ def fit_paths(
         for fitted in path.models(alphas, None if starts is None else starts[j]):
             estimator = copy.copy(model)
             estimator.__dict__.pop("feature_names_in_", None)  # the checked X has none to compare
-            estimator._set_model(fitted, settings.loss, path.like)
+            estimator._set_model(fitted, settings.loss, path.sums.space.like)
             yield fitted, estimator
 
 
-def fold_scores(scores: Any, fits: list[FittedModel], n_tightnesses: int) -> FoldScores:
+def fold_scores(scores: Any, fits: Sequence[FittedModel]) -> FoldScores:
     """What is kept of the fits of a fold: where those of nearby penalties start, for one."""
     ends = [(fit.coef.astype(np.float32), fit.intercept.astype(np.float32)) for fit in fits]
-    n_alphas = len(fits) // n_tightnesses
-    starts = [ends[i : i + n_alphas] for i in range(0, len(ends), n_alphas)]
-    unfinished = sum(not fit.status.converged for fit in fits)
-    return np.reshape(scores, (n_tightnesses, n_alphas)).T, starts, unfinished
+    return np.asarray(scores), ends, sum(not fit.status.converged for fit in fits)
 
 
 @dataclass(eq=False, repr=False)

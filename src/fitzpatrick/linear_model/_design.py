@@ -42,7 +42,7 @@ def measure(X: Array, weights: Array | None, *, center: bool, standardize: bool)
     if not center:
         return np.zeros(n_features), np.ones(n_features)
     if standardize:
-        return standardization(*moments(X, weights), *bounds(X), precision_of(X))
+        return standardization(*moments(X, weights), *bounds(X), eps(entries(X)))
     mean = moments(X, weights)[0] if sparse.issparse(X) else _mean(X, weights)
     return mean, np.ones(n_features)
 
@@ -71,17 +71,12 @@ def constant_columns(
         X = X[np.flatnonzero(sample_weight)]
     low, high = bounds(X)
     zero = (low == 0) & (high == 0)
-    return np.flatnonzero(zero if zero_only else is_constant(low, high, precision_of(X)))
+    return np.flatnonzero(zero if zero_only else is_constant(low, high, eps(entries(X))))
 
 
 def is_constant(low: Array, high: Array, precision: float) -> Array:
     """Columns whose entries differ by rounding errors at most."""
     return np.asarray(high - low <= 4 * precision * np.maximum(np.abs(low), np.abs(high)))
-
-
-def precision_of(X: Array) -> float:
-    """Spacing of the entries at 1."""
-    return eps(entries(X))
 
 
 def _mean(X: Array, weights: Array | None) -> Array:

@@ -1,5 +1,6 @@
 """The estimators with one penalty, and what those with several share with them."""
 
+import math
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass
@@ -27,21 +28,6 @@ from .solvers import Status
 
 # Gradients of labels are of the size of the loss at zero; those of fits are rounded at eps.
 MIN_START = 1e3 * float(np.finfo(float).eps)
-
-
-def _warn_of_flatness(loss: Loss, labels: Array, n_classes: int) -> None:
-    """Warn if the gradients at zero scores, from where fits start, are near rounding errors."""
-    if loss.tightness <= 1:
-        return
-    start = float(loss.value(labels, np.zeros((len(labels), n_classes))).max())
-    if start < MIN_START:
-        warnings.warn(
-            f"at tightness {loss.tightness:g} the loss of a class label at zero scores is "
-            f"{start:.1g}, near rounding errors: the fit may end before it has begun; choose a "
-            "smaller tightness",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
 
 
 @dataclass(eq=False, repr=False)
@@ -128,7 +114,7 @@ class LinearModel(FitParameters, ScoreModel):
         """Fit, set the fitted attributes, and warn if the fit did not converge."""
         path = PenaltyPath(data.sums(settings), settings)
         model = path.fit(alpha, start)
-        self._set_model(model, settings.loss, path.like)
+        self._set_model(model, settings.loss, path.sums.space.like)
         if not model.status.converged:
             self._warn(
                 f"stopped after {model.n_iter} iterations at gradient norm "
@@ -257,17 +243,14 @@ class ClassModel(ClassifierMixin, ScoreModel):  # type: ignore[misc]  # scikit-l
         y = _checks.label_column(y, X)
         _checks.check_classes(y)
         classes, labels = np.unique(y, return_inverse=True)
-        self._check_classes(classes)
-        n_classes = len(classes)
-        _warn_of_flatness(loss, labels, n_classes)
-        # numbers go with features of another library; words stay in NumPy, as predictions do
-        goes_with_X = is_foreign(X) and classes.dtype.kind in "fiub"
-        self.classes_ = as_library(classes, X) if goes_with_X else classes
-        if self.class_weight is not None:
-            totals = np.bincount(labels, weights=weights)
-            by_class = self._class_weights(totals, classes)[labels]
-            weights = by_class if weights is None else by_class * weights
-        return Data(X, labels, n_classes, weights, binary=n_classes == 2)
+        totals = np.bincount(labels, weights=weights)
+        by_class = self._learn_classes(classes, totals, loss)
+        if is_foreign(X) and classes.dtype.kind in "fiub":
+            # numbers go with features of another library; words stay in NumPy, as predictions do
+            self.classes_ = as_library(classes, X)
+        if by_class is not None:
+            weights = by_class[labels] if weights is None else by_class[labels] * weights
+        return Data(X, labels, len(classes), weights, binary=len(classes) == 2)
 
     def _check_domain(self, loss: Loss) -> None:
         if not loss.regularizer.domain.has_labels:
@@ -276,15 +259,27 @@ class ClassModel(ClassifierMixin, ScoreModel):  # type: ignore[misc]  # scikit-l
                 f"the domain {loss.regularizer.domain!r}; use a regressor of proportions with it"
             )
 
-    def _check_classes(self, classes: Array) -> None:
+    def _learn_classes(self, classes: Array, totals: Array, loss: Loss) -> Array | None:
+        """Set the classes, of samples with these total weights, and return their own weights."""
         if len(classes) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least two classes, and y holds one class only: "
                 f"{classes.tolist()[0]!r}"
             )
-
-    def _class_weights(self, totals: Array, classes: Array) -> Array:
-        """One weight per class, from the total weight of the samples of each."""
+        start, k = math.inf, len(classes)
+        if loss.tightness > 1:  # or no loss is flat at zero scores, from where fits start
+            start = float(loss.value(np.arange(k), np.zeros((k, k))).max())
+        if start < MIN_START:
+            warnings.warn(
+                f"at tightness {loss.tightness:g} the loss of a class label at zero scores is "
+                f"{start:.1g}, near rounding errors: the fit may end before it has begun; choose a "
+                "smaller tightness",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        self.classes_ = classes
+        if self.class_weight is None:
+            return None
         if self.class_weight == "balanced":  # all classes get the same total weight
             present = totals > 0
             return totals.sum() / (present.sum() * np.where(present, totals, 1.0))

@@ -105,7 +105,12 @@ def summarize(
         )
     problem = _Problem.of(model, X[:, kept], data.targets, data.weights, kept)
     covariance = problem.covariance(_clusters(groups, X.shape[0]))
-    spread, rows = problem.contrasts(targets, reference)
+    contrast, rows = problem.basis, targets
+    on_simplex = loss.regularizer.domain.has_labels
+    if on_simplex:
+        contrast = np.delete(contrast - contrast[reference], reference, axis=0)
+        rows = [*targets[:reference], *targets[reference + 1 :]]
+    spread = np.kron(contrast, np.eye(problem.width))  # the rows of the table, of the parameters
     of_rows = spread @ covariance @ spread.T
     columns = [*features[kept], *(["(intercept)"] if has_intercept else [])]
     coefficients = _table(spread @ problem.parameters, np.diag(of_rows), rows, columns, level)
@@ -114,7 +119,7 @@ def summarize(
         f"{type(model).__name__}, {get_loss(model.loss_)!r} at tightness {model.tightness_:g}, "
         f"{X.shape[0]} samples, standard errors: {kind}"
     )
-    if problem.on_simplex:
+    if on_simplex:
         title += f", coefficients against {targets[reference]!r}"
     if len(kept) < len(features):
         title += f", without the constant features {features[constant].tolist()}"
@@ -183,10 +188,6 @@ class _Problem:
     @property
     def width(self) -> int:
         return int(self.X.shape[1])
-
-    @property
-    def on_simplex(self) -> bool:
-        return bool(self.loss.regularizer.domain.has_labels)
 
     def covariance(self, clusters: Array | None) -> Array:
         """The sandwich."""
@@ -269,14 +270,6 @@ class _Problem:
     def _scores(self, parameters: Array) -> Array:
         scores = self.X @ (self.basis @ parameters.reshape(-1, self.width)).T
         return np.ascontiguousarray(scores)
-
-    def contrasts(self, names: list[str], reference: int) -> tuple[Array, list[str]]:
-        """What the rows of the table are of the parameters, and the names of the targets."""
-        contrast = self.basis
-        if self.on_simplex:
-            contrast = np.delete(self.basis - self.basis[reference], reference, axis=0)
-            names = [name for j, name in enumerate(names) if j != reference]
-        return np.kron(contrast, np.eye(self.width)), names
 
     def effect_table(
         self, covariance: Array, targets: list[str], features: Array, level: float

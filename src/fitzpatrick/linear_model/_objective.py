@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._array import Array, namespace
-from ._design import ParameterSpace
 from ._preconditioner import Map, Preconditioner
 from ._sums import SampleSums, memory_order
 from ._vectors import copy, inner, norm
@@ -42,16 +41,11 @@ class Objective:
     alpha: float = 0.0
     sees_kinks: bool = False  # True if there are means of the Hessian over steps that cross kinks
 
-    @property
-    def space(self) -> ParameterSpace:
-        """What the parameters stand for."""
-        return self.sums.space
-
     def zero(self) -> Array:
         """The start of a fit."""
         n_scores = self.sums.n_scores
-        shape = (self.space.n_parameters, n_scores)
-        return self.space.place(np.zeros(shape, order=memory_order(n_scores)))
+        shape = (self.sums.space.n_parameters, n_scores)
+        return self.sums.space.place(np.zeros(shape, order=memory_order(n_scores)))
 
     def evaluate(self, parameters: Array) -> Point:
         """f and its gradient; where f overflows, ∞ and no gradient."""
@@ -71,14 +65,14 @@ class Objective:
     def _penalized(self, point: Point) -> Point:
         """A point of another alpha as one of this, with its gradient changed in place."""
         more = self.alpha - point.alpha
-        penalized = point.parameters[: self.space.n_penalized, :]
-        point.gradient[: self.space.n_penalized, :] += more * penalized
+        penalized = point.parameters[: self.sums.space.n_penalized, :]
+        point.gradient[: self.sums.space.n_penalized, :] += more * penalized
         value = point.value + more / 2 * inner(penalized, penalized)
         return Point(point.parameters, value, point.gradient, self.alpha)
 
     def predict(self, point: Point) -> Array:
         """Where the minimum may be: one step from a point, by M instead of the Hessian."""
-        if not self.preconditioner.has_learned:
+        if self.preconditioner.curvature is None:
             self._learn(point)
         return point.parameters - self.preconditioner.inverse(self.alpha)(point.gradient)
 
@@ -94,7 +88,7 @@ class Objective:
         Both maps are valid until the next call.
         """
         self._learn(point, step if self.sees_kinks else None)
-        d = self.space.n_penalized
+        d = self.sums.space.n_penalized
 
         def product(direction: Array) -> Array:
             out = self.sums.product(direction)

@@ -114,11 +114,6 @@ class PenaltyPath:
         self._candidates: list[Array] = []  # for the next
         self._best = 0  # the candidate that came nearer the last time
 
-    @property
-    def like(self) -> Array:
-        """An array of the library, device and dtype of the scores."""
-        return self.sums.space.like
-
     def fit(self, alpha: float, start: Coefficients | None = None) -> FittedModel:
         """The model of one alpha, from zero or from given coefficients and intercepts."""
         return next(self.models([alpha], start))

@@ -22,7 +22,7 @@ import numpy as np
 
 from .._array import Array, as_library, eps, is_torch, namespace, to_numpy
 from ._threads import limited_blas
-from ._vectors import cast, flat, reshape
+from ._vectors import cast, flat
 
 if TYPE_CHECKING:
     from ._sums import SampleSums
@@ -61,7 +61,7 @@ class Preconditioner:
         size = min(MAX_PAIRS, max(1, MAX_PAIR_BYTES // pair_bytes))
         self._pairs: deque[Pair] = deque(maxlen=size)
         self._spectrum = self._space.place(self._space.spectrum)
-        self._curvature: Array | None = None  # eigenvalues of C, or what stands for them, (k,)
+        self.curvature: Array | None = None  # eigenvalues of C, or what stands for them, (k,)
         self._vectors: Array | None = None  # its eigenvectors in columns; None for the identity
         self._blocks: tuple[float, Map] | None = None  # the inverse of the blocks at an alpha
         self._products = 0  # since blocks were made
@@ -83,13 +83,8 @@ class Preconditioner:
             curvature, vectors = np.full(n_scores, total_weight), None
         # directions without curvature, as on the simplex, hold nothing but rounding errors
         least = self._negligible * curvature.max()
-        self._curvature = self._space.place(np.maximum(curvature, least))
+        self.curvature = self._space.place(np.maximum(curvature, least))
         self._vectors = None if vectors is None else self._space.place(vectors)
-
-    @property
-    def has_learned(self) -> bool:
-        """True if the curvature of the rows has been seen."""
-        return self._curvature is not None
 
     @property
     def _negligible(self) -> float:
@@ -106,7 +101,7 @@ class Preconditioner:
 
     def _spectral_inverse(self, alpha: float) -> Map:
         """R ↦ M₀⁻¹ R."""
-        diagonal = self._diagonal(self._spectrum, self._curvature, alpha)
+        diagonal = self._diagonal(self._spectrum, self.curvature, alpha)
         vectors = self._vectors
         if vectors is None:
             return lambda residual: residual / diagonal
@@ -122,7 +117,7 @@ class Preconditioner:
 
     def scales(self, alpha: float) -> Array:
         """Lengths of the parameters in which the curvature is about one, (p, 1), in NumPy."""
-        mean = to_numpy(self._curvature).mean(keepdims=True)
+        mean = to_numpy(self.curvature).mean(keepdims=True)
         return 1 / np.sqrt(self._diagonal(self._space.spectrum, mean, alpha))
 
     def renew_blocks(self, alpha: float) -> None:
@@ -144,11 +139,11 @@ class Preconditioner:
         d = self._space.n_penalized
         # Directions without curvature are as in the spectral M₀; where there are kinks, curvature
         # may be beyond the next one, so that M would call steps short that are not.
-        xp = namespace(self._curvature)
+        xp = namespace(self.curvature)
         if self._has_kinks:
-            least = KINK_CURVATURE_SHARE * float(xp.mean(self._curvature))
+            least = KINK_CURVATURE_SHARE * float(xp.mean(self.curvature))
         else:
-            least = self._negligible * float(xp.max(self._curvature))
+            least = self._negligible * float(xp.max(self.curvature))
         ridge = self._spectrum * least
         ridge[:d] += alpha
         inverse = self._sums.block_inverse(ridge)
@@ -200,9 +195,9 @@ def updated_inverse(
     def apply(residual: Array) -> Array:
         row = flat(residual)
         a = inverse @ (s @ row)
-        z = flat(base(reshape(row - a @ y, residual.shape)))
+        z = flat(base(xp.reshape(row - a @ y, residual.shape)))
         z = z + (inverse.T @ (diagonal * a - y @ z)) @ s
-        return reshape(z, residual.shape)
+        return xp.reshape(z, residual.shape)
 
     return apply
 
@@ -294,10 +289,7 @@ def rotation_pays(n_samples: int, n_features: int, n_scores: int) -> bool:
 
 
 def principal_directions(features: Array, weights: Array | None) -> Array:
-    """Orthonormal columns V (d, r) that span the rows of the features, in float64.
-
-    With fewer samples than features, r is at most the number of samples.
-    """
+    """Orthonormal columns V (d, r ≤ n) that span the n rows of the features, in float64."""
     n_samples, n_features = features.shape
     if n_samples >= n_features:
         return directions_of_gram(gram(features, weights))

@@ -162,18 +162,9 @@ class LabelRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
         regressor = ProportionRegressor(self._loss(k), self.alpha, **options)
         self.regressor_ = regressor.fit(X, k + 1 - ranks, sample_weight)
         self.items_ = items
-        self.n_features_in_ = self.regressor_.n_features_in_
+        for name in ("coef_", "intercept_", "n_features_in_"):
+            setattr(self, name, getattr(regressor, name))
         return self
-
-    @property
-    def coef_(self) -> Array:
-        """W, shape (k, d)."""
-        return self.regressor_.coef_
-
-    @property
-    def intercept_(self) -> Array:
-        """b, shape (k,)."""
-        return self.regressor_.intercept_
 
     def decision_function(self, X: Any) -> Array:
         """Scores of the items, shape (n, k); the highest is the first."""

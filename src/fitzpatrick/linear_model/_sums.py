@@ -17,6 +17,7 @@ from .. import engines
 from .._array import Array, as_library, is_foreign, is_numpy, namespace, to_numpy
 from ..engines import BoundLoss, HessianOperator
 from ..engines.bound import CoreHessian, Out
+from ..losses import Loss
 from ._checks import FitSettings, check_largest_weight
 from ._design import Design, ParameterSpace, make_design
 from ._preconditioner import Map, block_cost, block_inverse
@@ -70,13 +71,61 @@ class SampleSums(ABC):
 
 
 def memory_order(n_scores: int) -> Literal["C", "F"]:
-    """That of scores and parameters: products with few columns are faster if these are contiguous.
-
-    Example:
-        >>> memory_order(10), memory_order(1000)
-        ('F', 'C')
-    """
+    """That of scores and parameters: few columns are multiplied faster if they are contiguous."""
     return "F" if n_scores <= MAX_COLUMN_MAJOR_CLASSES else "C"
+
+
+def _inverse(total: Array) -> Array:
+    """1 / ⟨d_i, 1⟩ as a column; rows without curvature have d = 0, whatever this is."""
+    xp = namespace(total)
+    return (1 / xp.where(total > 0, total, xp.ones_like(total)))[:, None]
+
+
+def with_zero_score(score: Array) -> Array:
+    """θ = (0, s), shape (n, 2), for scores of shape (n, 1).
+
+    Losses on the simplex do not change when a constant is added to all scores of a row, so that one
+    score says as much as two; the penalty then falls on one row of coefficients, as in logistic
+    regression.
+    """
+    xp = namespace(score)
+    return xp.concat([xp.zeros_like(score.T), score.T], axis=0).T  # with contiguous columns
+
+
+def _pair_product(pair: HessianOperator, v: Array) -> Array:
+    return pair(with_zero_score(v))[:, 1:]
+
+
+class BinaryLoss:
+    """A loss of two classes as a function of one score."""
+
+    def __init__(self, pair: BoundLoss) -> None:
+        self._pair = pair
+        self._buffers: tuple[Array, Array] | None = None
+
+    def _scores(self, theta: Array) -> tuple[Array, Array]:
+        """(0, s) in a buffer that serves every call, and a buffer of the same shape."""
+        if self._buffers is None:
+            scores = with_zero_score(theta)
+            self._buffers = scores, namespace(scores).empty_like(scores)
+        self._buffers[0][:, 1:] = theta
+        return self._buffers
+
+    def value_and_gradient(self, theta: Array, out: Out = None) -> tuple[Array, Array]:
+        xp = namespace(theta)
+        values, gradient = out or (xp.empty_like(theta[:, 0]), xp.empty_like(theta))
+        scores, both = self._scores(theta)
+        values, both = self._pair.value_and_gradient(scores, (values, both))
+        gradient[...] = both[:, 1:]
+        return values, gradient
+
+    def hessian_operator(self, theta: Array, reach: Array | None = None) -> HessianOperator:
+        # a step of s moves both scores by half of it, around their mean
+        reach = None if reach is None else reach / 2
+        pair, d = self._pair.hessian_operator(self._scores(theta)[0], reach), None
+        if pair.d is not None and pair.total is not None:
+            d = pair.d[:, :1] * pair.d[:, 1:] * _inverse(pair.total)
+        return CoreHessian(d, None, functools.partial(_pair_product, pair))
 
 
 @dataclass(eq=False)
@@ -88,7 +137,7 @@ class LocalSums(SampleSums):
     """
 
     design: Design
-    loss: BoundLoss  # bound to the targets
+    loss: BoundLoss | BinaryLoss  # bound to the targets
     weights: Array | None  # None for ones
     n_scores: int
     seed: int = 0  # of random signs; parts that are added up have different ones
@@ -254,65 +303,6 @@ class LocalSums(SampleSums):
         return to_numpy(xp.sum(values, axis=0, dtype=xp.float64))
 
 
-def _inverse(total: Array) -> Array:
-    """1 / ⟨d_i, 1⟩ as a column; rows without curvature have d = 0, whatever this is."""
-    xp = namespace(total)
-    return (1 / xp.where(total > 0, total, xp.ones_like(total)))[:, None]
-
-
-def with_zero_score(score: Array) -> Array:
-    """θ = (0, s), shape (n, 2), for scores of shape (n, 1).
-
-    Losses on the simplex do not change when a constant is added to all scores of a row, so that one
-    score says as much as two; the penalty then falls on one row of coefficients, as in logistic
-    regression.
-    """
-    xp = namespace(score)
-    return xp.concat([xp.zeros_like(score.T), score.T], axis=0).T  # with contiguous columns
-
-
-def _pair_product(pair: HessianOperator, v: Array) -> Array:
-    return pair(with_zero_score(v))[:, 1:]
-
-
-class BinaryLoss(BoundLoss):
-    """A loss of two classes as a function of one score."""
-
-    def __init__(self, pair: BoundLoss) -> None:
-        self._pair = pair
-        self._buffers: tuple[Array, Array] | None = None
-
-    def _scores(self, theta: Array) -> tuple[Array, Array]:
-        """(0, s) in a buffer that serves every call, and a buffer of the same shape."""
-        if self._buffers is None:
-            scores = with_zero_score(theta)
-            self._buffers = scores, namespace(scores).empty_like(scores)
-        self._buffers[0][:, 1:] = theta
-        return self._buffers
-
-    def value(self, theta: Array) -> Array:
-        return self._pair.value(self._scores(theta)[0])
-
-    def y_star(self, theta: Array) -> Array:
-        return self._pair.y_star(self._scores(theta)[0])[:, 1:]
-
-    def value_and_gradient(self, theta: Array, out: Out = None) -> tuple[Array, Array]:
-        xp = namespace(theta)
-        values, gradient = out or (xp.empty_like(theta[:, 0]), xp.empty_like(theta))
-        scores, both = self._scores(theta)
-        values, both = self._pair.value_and_gradient(scores, (values, both))
-        gradient[...] = both[:, 1:]
-        return values, gradient
-
-    def hessian_operator(self, theta: Array, reach: Array | None = None) -> HessianOperator:
-        # a step of s moves both scores by half of it, around their mean
-        reach = None if reach is None else reach / 2
-        pair, d = self._pair.hessian_operator(self._scores(theta)[0], reach), None
-        if pair.d is not None and pair.total is not None:
-            d = pair.d[:, :1] * pair.d[:, 1:] * _inverse(pair.total)
-        return CoreHessian(d, None, functools.partial(_pair_product, pair))
-
-
 def take_rows(X: Array, rows: Array) -> Array:
     """Some rows of features."""
     if is_foreign(X):
@@ -379,9 +369,11 @@ class Data(TrainingData):
 
     def _bind(self, settings: FitSettings, design: tuple["Data", Design]) -> LocalSums:
         data, features = design
-        omega, tightness = settings.loss.regularizer, settings.loss.tightness
-        loss = engines.bind_like(
-            omega, tightness, data.targets, self.n_classes, features.like, settings.n_threads
-        )
-        bound = BinaryLoss(loss) if self.binary else loss
-        return LocalSums(features, bound, data.weights, self.n_scores)
+        return data.bind(features, settings.loss, settings.n_threads)
+
+    def bind(self, design: Design, loss: Loss, n_threads: int | None, seed: int = 0) -> LocalSums:
+        """Sums over these samples, with a loss bound to their targets."""
+        given = loss.regularizer, loss.tightness, self.targets, self.n_classes, design.like
+        bound = engines.bind_like(*given, n_threads)
+        of_rows = BinaryLoss(bound) if self.binary else bound
+        return LocalSums(design, of_rows, self.weights, self.n_scores, seed)

@@ -27,14 +27,9 @@ def norm(a: Array) -> float:
     return float(namespace(a).linalg.vector_norm(a))
 
 
-def reshape(a: Array, shape: tuple[int, ...]) -> Array:
-    """An array in another shape."""
-    return a.reshape(shape) if is_numpy(a) or is_torch(a) else namespace(a).reshape(a, shape)
-
-
 def flat(a: Array) -> Array:
     """All entries in one row."""
-    return reshape(a, (-1,))
+    return namespace(a).reshape(a, (-1,))
 
 
 def cast(a: Array, dtype: Any) -> Array:

@@ -21,7 +21,7 @@ def lbfgs(objective: Objective, start: Point, stopping: Stopping, report: Report
     point = start
     scales = objective.scales(point)
     n_iter = 0
-    place = objective.space.place  # SciPy works on NumPy arrays
+    place = objective.sums.space.place  # SciPy works on NumPy arrays
 
     def evaluate(flat: Array) -> tuple[float, Array]:
         nonlocal point

@@ -36,21 +36,13 @@ IterationCallback = Callable[[Iteration], object]
 
 @dataclass(frozen=True)
 class Report:
-    """Tells a callback of each iteration of a solver, and prints some.
-
-    Args:
-        alpha: the penalty.
-        began: when the fit did, by ``time.perf_counter``.
-        before: iterations of the fit before this solver's first.
-        callback: called with each iteration.
-        verbose: prints every so many iterations; 0 is silent.
-    """
+    """Tells a callback of each iteration of a solver, and prints some."""
 
     alpha: float
-    began: float
-    before: int = 0
+    began: float  # when the fit did, by ``time.perf_counter``
+    before: int = 0  # iterations of the fit before this solver's first
     callback: IterationCallback | None = None
-    verbose: int = 0
+    verbose: int = 0  # print every so many iterations; 0 is silent
 
     def __call__(self, iteration: int, objective: float, gradient_norm: float) -> None:
         if iteration == 0 and self.before > 0:
