@@ -216,7 +216,10 @@ def of_classes(results: Results) -> str:
     metrics = [ERROR, DIVERGENCE, "calibration_error", "accuracy"]
     means = [results.means(metric).loc[names] for metric in metrics]
     rows = [
-        [name_of(one), *(" / ".join(f"{x:.3f}" for x in mean[one]) for mean in means)]
+        [
+            name_of(one),
+            *(" / ".join(f"{x:.3f}" for x in mean[one]).replace("nan", "–") for mean in means),
+        ]
         for one in results.candidates()
         if one[1] in ("0", "1", "4", CHOSEN) and means[0][one].notna().any()
     ]

@@ -140,7 +140,7 @@ def recommend(evaluation: Evaluation) -> Recommendation:
         )
         if any(loss.family == best.loss.family for loss in tied):
             points.append(
-                "tightness 0 and 1 seldom differ: by 0.01 % of the error in the median over 22 "
+                "tightness 0 and 1 seldom differ: by 0.01 % of the error in the median over 29 "
                 "public data sets (docs/study.md)"
             )
     if others and splits < MIN_SPLITS:
