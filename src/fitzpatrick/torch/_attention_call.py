@@ -60,7 +60,8 @@ def as_one_dtype(*tensors: Any) -> Any:
     return tuple(x.to(dtype) if x.dtype != torch.float64 else x for x in tensors)
 
 
-def _check_shapes(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> None:
+def check_shapes(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> None:
+    """Raise unless queries, keys and values go with one another."""
     given = {"query": query, "key": key, "value": value}
     for name, x in given.items():
         arguments.check_dense(x, name, "numbers")
@@ -102,7 +103,7 @@ def _check_shapes(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -
         )
 
 
-def _by_head(x: Any, query: Tensor, shape: Sequence[int], name: str) -> Tensor:
+def by_head(x: Any, query: Tensor, shape: Sequence[int], name: str) -> Tensor:
     """A tensor with one number for each head (B, K, G)."""
     if not isinstance(x, Tensor) or not x.is_floating_point():
         raise TypeError(f"{name} must be a floating-point tensor, got {getattr(x, 'dtype', x)!r}")
@@ -209,7 +210,7 @@ def prepare(
     query_offset: int,
 ) -> tuple[Tensors, Numbers]:
     """The arguments of :func:`entmax_attention`, checked, for the operators."""
-    _check_shapes(query, key, value, enable_gqa)
+    check_shapes(query, key, value, enable_gqa)
     if not 0 <= dropout_p <= 1:
         raise ValueError(f"dropout_p must be between 0 and 1, got {dropout_p}")
     query_offset = arguments.as_integer(query_offset, "query_offset must be an integer")
@@ -221,7 +222,7 @@ def prepare(
     order, omega = 0.0, ""
     orders = by_scale = slopes = span = seed = None
     if isinstance(alpha, Tensor):
-        orders = _by_head(alpha, query, shape, "alpha")
+        orders = by_head(alpha, query, shape, "alpha")
         arguments.check_parameters(alpha, query, "alpha", 1, 2)
     else:
         order = check_order(alpha)
@@ -232,11 +233,11 @@ def prepare(
     if isinstance(number, torch.SymFloat):  # a compiler's, which an operator does not take
         number = torch.ones((), dtype=torch.float64, device=query.device) * number
     if isinstance(number, Tensor):
-        by_scale, number = _by_head(number, query, shape, "scale"), 0.0
+        by_scale, number = by_head(number, query, shape, "scale"), 0.0
     elif isinstance(number, bool) or not isinstance(number, (int, float)):
         raise TypeError(f"scale must be a number, a tensor or None, got {scale!r}")
     if alibi_slopes is not None:
-        slopes = _by_head(alibi_slopes, query, shape, "alibi_slopes")
+        slopes = by_head(alibi_slopes, query, shape, "alibi_slopes")
     if is_causal or window is not None or cu_seqlens is not None or slopes is not None:
         limits = _as_window(window, is_causal)
         span = _span(query, n_keys, limits, cu_seqlens, query_offset)
