@@ -1,6 +1,8 @@
 """Decoding from pages of keys, the attention module, and its registration with Hugging Face."""
 
 import math
+import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -8,7 +10,7 @@ from conftest import TEST_SEED, skip_unless_multiplied
 from hypothesis import given as drawn
 from hypothesis import strategies as st
 
-from fitzpatrick.torch import KeyPages
+from fitzpatrick.torch import KeyPages, SparseAttention, register_huggingface
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 
 F64 = torch.float64
@@ -130,3 +132,173 @@ def test_errors_of_pages():
     for kind, message, call in cases:
         with pytest.raises(kind, match=message):
             call()
+
+
+OPTIONS = [
+    {},
+    {"bias": False, "batch_first": True},
+    {"kdim": 5, "vdim": 7},
+    {"add_bias_kv": True, "add_zero_attn": True, "batch_first": True},
+]
+
+
+def pair_of_layers(options, **more):
+    """PyTorch's layer with random parameters, and ours with the same."""
+    theirs = torch.nn.MultiheadAttention(8, 2, **options, dtype=F64)
+    for x in theirs.parameters():
+        torch.nn.init.normal_(x)
+    ours = SparseAttention(8, 2, **options, dtype=F64, **more)
+    ours.load_state_dict(theirs.state_dict())
+    return theirs, ours
+
+
+def draw_inputs(options, batch=3):
+    widths = 8, options.get("kdim", 8), options.get("vdim", 8)
+    shapes = zip((4, 6, 6), widths, strict=True)
+    inputs = [draw(batch, *shape) for shape in shapes]
+    return inputs if options.get("batch_first") else [x.transpose(0, 1) for x in inputs]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_at_order_one_the_module_is_pytorchs(options):
+    """With its state dict, its masks and its weights."""
+    theirs, ours = pair_of_layers(options, alpha=1.0)
+    inputs = draw_inputs(options)
+    hidden, padding = torch.rand(4, 6) < 0.3, torch.rand(3, 6) < 0.3
+    hidden[:, 0] = padding[:, 0] = False
+    by_head = torch.where(torch.rand(6, 4, 6) < 0.3, -math.inf, draw(6, 4, 6))
+    by_head[..., 0] = 0
+    number = torch.zeros(3, 6, dtype=F64).masked_fill(padding, -math.inf)
+    for masks in (
+        {},
+        {"attn_mask": hidden},
+        {"key_padding_mask": padding},
+        {"attn_mask": hidden, "key_padding_mask": padding},
+        {"attn_mask": by_head, "key_padding_mask": number},
+        {"attn_mask": by_head, "average_attn_weights": False},
+    ):
+        expected, expected_weights = theirs(*inputs, **masks)
+        out, weights = ours(*inputs, **masks)
+        torch.testing.assert_close(out, expected, **CLOSE)
+        torch.testing.assert_close(weights, expected_weights, **CLOSE)
+        out, weights = ours(*inputs, **masks, need_weights=False)
+        torch.testing.assert_close(out, expected, **CLOSE)
+        assert weights is None
+    first = 0 if options.get("batch_first") else 1
+    single = [x.select(first, 0) for x in inputs]
+    for one, other in zip(ours(*single), theirs(*single), strict=True):
+        torch.testing.assert_close(one, other, **CLOSE)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_the_module_is_sparse_and_causal(options):
+    _, layer = pair_of_layers(options)
+    inputs = draw_inputs(options)
+    causal = torch.ones(4, 6, dtype=torch.bool).triu(1)
+    expected, weights = layer(*inputs, attn_mask=causal)
+    assert (weights[..., :6][:, causal] == 0).all()
+    torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]), **CLOSE)
+    for more in ({}, {"need_weights": False}, {"need_weights": False, "attn_mask": causal}):
+        torch.testing.assert_close(layer(*inputs, is_causal=True, **more)[0], expected, **CLOSE)
+
+
+def test_every_head_learns_its_order():
+    layer = SparseAttention(8, 2, learnable=True, dropout=0.3, window=(2, 1), batch_first=True)
+    x = draw(2, 9, 8, dtype=torch.float32)
+    layer(x, x, x, need_weights=False)[0].square().sum().backward()
+    (order,) = [p for name, p in layer.named_parameters() if name == "entmax.logit_alpha"]
+    assert order.shape == (2,)
+    assert (order.grad != 0).all()
+    missing = layer.load_state_dict(
+        torch.nn.MultiheadAttention(8, 2).state_dict(), strict=False
+    ).missing_keys
+    assert missing == ["entmax.logit_alpha"]
+    layer.eval()
+    out = layer(x, x, x, need_weights=False)[0]
+    assert torch.equal(out, layer(x, x, x, need_weights=False)[0])  # nothing is dropped
+    _, weights = layer(x, x, x)
+    far = (torch.arange(9)[:, None] - torch.arange(9) > 2) | torch.ones(9, 9).triu(2).bool()
+    assert (weights[:, far] == 0).all()
+    assert SparseAttention(8, 2, alpha=torch.tensor([1.2, 1.8])).alpha.tolist() == pytest.approx(
+        [1.2, 1.8]
+    )
+    assert repr(layer).startswith("SparseAttention(\n  embed_dim=8, num_heads=2")
+
+
+def test_an_encoder_layer_of_pytorchs_stays_sparse():
+    """It has a fast path for inference that computes a softmax of the layer's parameters."""
+    encoder = torch.nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True, dtype=F64)
+    encoder.self_attn = SparseAttention(8, 2, batch_first=True, dtype=F64)
+    torch.nn.init.normal_(encoder.self_attn.in_proj_weight)
+    x = draw(2, 5, 8)
+    trained = encoder(x)
+    encoder.eval()
+    with torch.no_grad():
+        torch.testing.assert_close(encoder(x), trained.detach(), **CLOSE)
+
+
+def test_the_module_compiles():
+    layer = SparseAttention(8, 2, learnable=True, batch_first=True)
+    compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
+    x = draw(2, 6, 8, dtype=torch.float32)
+    for need in (False, True):
+        out, expected = (f(x, x, x, need_weights=need)[0] for f in (compiled, layer))
+        torch.testing.assert_close(out, expected, rtol=0, atol=1e-6)
+        out.sum().backward()
+        assert layer.entmax.logit_alpha.grad is not None
+
+
+def test_errors_of_the_module():
+    layer, x = SparseAttention(8, 2, batch_first=True), torch.ones(2, 3, 8)
+    with pytest.raises(ValueError, match="2 or 3 axes"):
+        layer(x[0, 0], x, x)
+    with pytest.raises(ValueError, match="attn_mask must be a tensor for scores of shape"):
+        layer(x, x, x, attn_mask=torch.ones(3, 4))
+    with pytest.raises(ValueError, match="key_padding_mask must be a tensor"):
+        layer(x, x, x, key_padding_mask=torch.ones(3, 3))
+    with pytest.raises(ValueError, match="strictly between 1 and 2"):
+        SparseAttention(8, 2, alpha=2.0, learnable=True)
+
+
+class Registry(dict):
+    """What ``transformers`` keeps its attention and mask functions in."""
+
+    def register(self, name, function):
+        self[name] = function
+
+
+def test_registration_with_huggingface(monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(ImportError, match="needs the package transformers"):
+        register_huggingface()
+    attention, masks, sdpa_mask = Registry(), Registry(), object()
+    stand_in = SimpleNamespace(AttentionInterface=attention)
+    monkeypatch.setitem(sys.modules, "transformers", stand_in)
+    monkeypatch.setitem(sys.modules, "transformers.masking_utils", None)
+    register_huggingface("sparse", alpha=2.0)
+    assert masks == {}
+    masking = SimpleNamespace(AttentionMaskInterface=masks, sdpa_mask=sdpa_mask)
+    monkeypatch.setitem(sys.modules, "transformers.masking_utils", masking)
+    register_huggingface()
+    assert masks == {"entmax": sdpa_mask}
+    q, k, v = draw(2, 4, 5, 8), draw(2, 2, 7, 8), draw(2, 2, 7, 6)
+    module = torch.nn.Module()
+    module.is_causal, module.num_key_value_groups = True, 2
+    for name, alpha in (("entmax", 1.5), ("sparse", 2.0)):
+        function, options = attention[name], {"alpha": alpha, "enable_gqa": True}
+        # the last five of seven tokens, the last one alone, all of them with a mask
+        out, weights = function(module, q, k, v, None, scaling=0.3, dropout=0.0)
+        causal = {"is_causal": True, "query_offset": 2}
+        expected = F.entmax_attention(q, k, v, scale=0.3, **causal, **options)
+        assert torch.equal(out, expected.transpose(1, 2))
+        assert weights is None
+        out, weights = function(module, q[:, :, -1:], k, v, None, output_attentions=True)
+        expected = F.entmax_attention(q[:, :, -1:], k, v, **options)
+        torch.testing.assert_close(out, expected.transpose(1, 2), **CLOSE)
+        assert weights.shape == (2, 4, 1, 7)
+        mask = torch.rand(2, 1, 5, 9) > 0.4
+        out, _ = function(module, q, k, v, mask, is_causal=False)
+        expected = F.entmax_attention(q, k, v, mask[..., :7], **options)
+        assert torch.equal(out, expected.transpose(1, 2))
+        with pytest.raises(NotImplementedError, match="no softcap"):
+            function(module, q, k, v, None, softcap=30.0)
