@@ -22,6 +22,8 @@ from ..regularizers.tsallis import entmax_point
 from . import _arguments as arguments
 from . import _entmax as link
 from ._attention_call import Numbers, Tensors, Window, as_one_dtype, prepare
+from ._engines import check_engine
+from ._fused_attention import attend_fused
 from ._reference import widen
 from ._targets import working_dtype
 
@@ -347,6 +349,7 @@ def entmax_attention(
     cu_seqlens: Tensor | tuple[Tensor, Tensor] | None = None,
     alibi_slopes: Tensor | None = None,
     query_offset: int = 0,
+    engine: str | None = None,
 ) -> Tensor:
     r"""Attention whose weights are an α-entmax of the scores, many of them exact zeros.
 
@@ -378,6 +381,10 @@ def entmax_attention(
             taken off their score.
         query_offset: the place of the first query among the keys, for ``is_causal``, ``window`` and
             ``alibi_slopes``. When decoding with a cache of keys it is S − L.
+        engine: ``"triton"`` asks for fused kernels that skip blocks of keys without a weight, and
+            raises for what they cannot do: they have α = 1.5 and 2, numbers as scale, causality,
+            windows and documents. They have been tested by Triton's interpreter, not yet on a GPU.
+            None and ``"reference"`` are blocks of PyTorch's operations, on every device.
 
     Returns:
         (…, heads, L, D), in the dtype of ``query``.
@@ -394,7 +401,11 @@ def entmax_attention(
     query, key, value = as_one_dtype(query, key, value)
     options = alpha, window, cu_seqlens, alibi_slopes, query_offset
     asked = query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa
+    check_engine(engine)
     tensors, numbers = prepare(*asked, *options)
+    if engine == "triton":
+        out = attend_fused(tensors, numbers)
+        return out.reshape(*query.shape[:-1], value.shape[-1])
     has_extras = window is not None or cu_seqlens is not None or alibi_slopes is not None
     is_masked_twice = is_causal and (attn_mask is not None or query_offset != 0)
     if numbers.alpha == 1 and not (has_extras or is_masked_twice or isinstance(scale, Tensor)):
