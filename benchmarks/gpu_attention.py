@@ -49,21 +49,21 @@ def contenders(length: int) -> Iterator[tuple[str, Attention]]:
         yield "entmax-1.5, all scores", dense
         return
     yield "cuDNN flash", functools.partial(softmax_attention, SDPBackend.CUDNN_ATTENTION)
+    yield "fitzpatrick fused entmax-1.5", functools.partial(ours, engine="triton")
     if (adasplash := peer("adasplash")) is not None:
         yield "AdaSplash-2", adasplash.adasplash_v2  # causal, α = 1.5
 
 
 def live_share(q: Any, k: Any) -> float:
     """The share of causal 64 × 64 blocks with a weight, of the first head at α = 1.5."""
-    n, live = int(q.shape[-2]), 0
-    n_blocks = -(-n // 64)
+    n, n_blocks, live = q.shape[-2], -(-q.shape[-2] // 64), 0
     for first in range(0, n, 64):
         last = min(first + 64, n)
         eye = torch.eye(last, device=q.device)[None, None]
         rows = q[:1, :1, first:last].float(), k[:1, :1, :last].float(), eye
         weights = F.entmax_attention(*rows, is_causal=True, query_offset=first)
         live += len({key // 64 for (key,) in weights[0, 0].any(0).nonzero().tolist()})
-    return live / (n_blocks * (n_blocks + 1) / 2)
+    return float(live / (n_blocks * (n_blocks + 1) / 2))
 
 
 def timed_on_cpu(step: Callable[[], Any]) -> dict[str, float]:
