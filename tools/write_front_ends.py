@@ -376,7 +376,7 @@ def files() -> dict[Path, str]:
     proper = [x for x in losses if x.omega.has_probabilities and x.kind != "linear_class"]
     functions += [loss.write_probabilities() for loss in proper]
     public = [*(loss.function for loss in losses), *links, "budget", "entmax", "normmax"]
-    public += ["soft_rank", "soft_sort", "topk_mask"]
+    public += ["entmax_attention", "soft_rank", "soft_sort", "topk_mask"]
     public += [f"{loss.name}_probabilities" for loss in proper]
     bases = {loss.base: loss for loss in sorted(losses, key=lambda loss: loss.is_tight)}
     modules = [loss.write_base() for loss in bases.values()]

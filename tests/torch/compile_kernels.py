@@ -19,7 +19,13 @@ from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, make_backend
 
-from fitzpatrick.engines.triton import entry_launch, link_launch, probabilities
+from fitzpatrick.engines.triton import (
+    attention,
+    attention_launch,
+    entry_launch,
+    link_launch,
+    probabilities,
+)
 from fitzpatrick.engines.triton.plan import Problem, plan_for
 from fitzpatrick.engines.triton.specs import SPECS
 
@@ -173,12 +179,43 @@ def class_probabilities():
         yield f"probabilities {k} {KINDS[dtype]}", plan, dtype
 
 
+def attentions():
+    """(name, source and options) of the kernels of attention."""
+    kernels = (
+        attention.attention_forward,
+        attention.attention_query_gradient,
+        attention.attention_key_gradient,
+    )
+    dtypes = torch.bfloat16, torch.float16, torch.float32
+    for kernel, alpha, dtype, width in itertools.product(kernels, (1.5, 2.0), dtypes, (64, 128)):
+        rows = torch.empty(1, width, dtype=dtype, device="meta")
+        options = attention_launch.options_of(rows, rows, alpha, 1.0)
+        names = kernel.arg_names
+        numbers = dict.fromkeys(("factor", "scale"), "fp32") | {"marks": "*i8"}
+        numbers |= dict.fromkeys(("tops", "maxima", "means"), "*fp32")
+        numbers |= dict.fromkeys(("starts", "ends"), "*i32")
+        tensors = ("query", "key", "value", "upstream", "out", "by_query", "by_key", "by_value")
+        numbers |= dict.fromkeys(tensors, f"*{KINDS[dtype]}")
+        constants = {name: options[name] for name in names if name in options and name != "factor"}
+        signature = {name: numbers.get(name, "i32") for name in names}
+        signature |= dict.fromkeys(constants, "constexpr")
+        places = [i for i, name in enumerate(names) if signature[name].startswith("*")]
+        aligned = {(i,): [["tt.divisibility", 16]] for i in places}
+        source = ASTSource(kernel, signature, constants, aligned)
+        yield (
+            f"{kernel.__name__} {alpha} {KINDS[dtype]} {width}",
+            (source, {"enable_fp_fusion": True}),
+        )
+
+
 PLANS = {"links": links, "entries": entries, "probabilities": class_probabilities}
 
 
 def problems(omega, every):
     """(name, source and options, whether to compile it and not only to translate it)."""
-    if omega in PLANS:
+    if omega == "attention":
+        found = list(attentions())
+    elif omega in PLANS:
         found = [(name, source_of_plan(p, dtype, {}, True)) for name, p, dtype in PLANS[omega]()]
     else:
         found = [(describe(given), source_of(given)) for given in dict.fromkeys(problems_of(omega))]
@@ -191,7 +228,7 @@ def problems(omega, every):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("omega", nargs="+", choices=[*SPECS, *PLANS])
+    parser.add_argument("omega", nargs="+", choices=[*SPECS, *PLANS, "attention"])
     parser.add_argument("--all", action="store_true", help="all modes, dtypes and forms")
     arguments = parser.parse_args()
     for omega in arguments.omega:

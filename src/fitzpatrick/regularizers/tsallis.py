@@ -303,7 +303,7 @@ class Entmax15ZeroFormulas(Entmax15Formulas):
         return q * q * q * (self._reach / 3)
 
 
-def _entmax_point(x: Array, beta: Array) -> tuple[Array, Array]:
+def entmax_point(x: Array, beta: Array) -> tuple[Array, Array]:
     """p = (1 + βx)₊^(1/β), e^x for β = 0, and ∂p/∂x."""
     xp = namespace(x)
     zero = xp.zeros_like(x)
@@ -335,8 +335,8 @@ def entmax_link(theta: Array, alpha: Array) -> Array:
     beta = alpha - 1
     theta = theta - row_max(theta)
     start = namespace(theta).zeros_like(row_max(theta + 0 * beta))
-    x = shift_to_root(lambda x: _entmax_point(x, beta), theta, start, beta, newton_steps(theta))
-    return _entmax_point(x, beta)[0]
+    x = shift_to_root(lambda x: entmax_point(x, beta), theta, start, beta, newton_steps(theta))
+    return entmax_point(x, beta)[0]
 
 
 @quiet

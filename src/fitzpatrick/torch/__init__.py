@@ -20,7 +20,9 @@ except ImportError as error:
         "pip install 'fitzpatrick[torch]'"
     ) from error
 
-from . import _structured, activations, functional, modules
+from . import _pages, _sparse_attention, _structured, activations, functional, modules
+from ._pages import *  # noqa: F403
+from ._sparse_attention import *  # noqa: F403
 from ._sparse_targets import SparseTargets
 from ._stats import RowStats
 from ._structured import *  # noqa: F403 - all that its __all__ names
@@ -28,6 +30,8 @@ from .activations import *  # noqa: F403
 from .modules import *  # noqa: F403
 
 __all__ = ["RowStats", "SparseTargets", "functional"]
+__all__ += _pages.__all__
+__all__ += _sparse_attention.__all__
 __all__ += _structured.__all__
 __all__ += activations.__all__
 __all__ += modules.__all__

@@ -24,7 +24,7 @@ _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 def check_scores(input: Tensor) -> None:
     """Raise unless ``input`` holds floating-point scores."""
-    _check_dense(input, "input", "scores", ". Losses take the scores first, the target second")
+    check_dense(input, "input", "scores", ". Losses take the scores first, the target second")
 
 
 def _check_tensor(x: Tensor, name: str, content: str = "") -> None:
@@ -33,7 +33,8 @@ def _check_tensor(x: Tensor, name: str, content: str = "") -> None:
         raise TypeError(f"{name} must be a tensor{content}, got {type(x).__name__}")
 
 
-def _check_dense(x: Tensor, name: str, content: str, hint: str = "") -> None:
+def check_dense(x: Tensor, name: str, content: str, hint: str = "") -> None:
+    """Raise unless ``x`` is a dense tensor of floating-point numbers."""
     _check_tensor(x, name, content)
     if x.dtype not in _FLOATS:
         raise TypeError(
@@ -67,7 +68,7 @@ def check_layer(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
     parts = [("linear_weight", weight)]
     parts += [] if bias is None else [("linear_bias", bias)]
     for name, part in [("input", input), *parts]:
-        _check_dense(part, name, "features" if part is input else "parameters")
+        check_dense(part, name, "features" if part is input else "parameters")
         if is_dtensor(part):
             raise TypeError(
                 f"{name} is a DTensor, which heads do not take; pass its to_local(), and "

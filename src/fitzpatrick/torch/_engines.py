@@ -88,11 +88,12 @@ def choose_engine(engine: str | None, theta: Tensor, omega: str, *, has_labels: 
         return "triton" if is_there else "reference"
     check_engine(engine)
     if engine == "triton":
-        _check_triton(theta, omega, has_labels)
+        check_triton(theta, omega, has_labels)
     return engine
 
 
-def _check_triton(theta: Tensor, omega: str, has_labels: bool) -> None:
+def check_triton(theta: Tensor, omega: str, has_labels: bool) -> None:
+    """Raise unless there are Triton kernels for a regularizer that run where the scores are."""
     if not _HAS_TRITON:
         raise ImportError(
             'engine="triton" needs the package triton, which is not installed; it comes with the '

@@ -30,6 +30,7 @@ import torch
 from torch import Tensor
 
 from ..losses import Loss, get_loss, name_of, regularizers_by_name
+from ._attention import entmax_attention
 from ._entmax import link_along
 from ._handles import handle_of
 from ._head import Layer
@@ -541,6 +542,7 @@ __all__ = [
     "entmax15",
     "entmax15_loss",
     "entmax15_probabilities",
+    "entmax_attention",
     "entmax_loss",
     "fitzpatrick_entmax15_loss",
     "fitzpatrick_entmax15_probabilities",

@@ -81,7 +81,7 @@ def launch(
     # whatever a kernel is compiled for; floats are not
     key = device.index, grid, integers, *[x.dtype for x in tensors], *[at % 16 for at in pointers]
     launcher = plan.launchers.get(key)
-    with _on_device(device):
+    with on_device(device):
         if launcher is not None:
             start, constants = launcher
             start(*pointers, *integers, *floats, *constants)
@@ -95,7 +95,7 @@ def launch(
             plan.launchers[key] = compiled[grid], tuple(plan.constants[name] for name in names)
 
 
-def _on_device(device: torch.device) -> AbstractContextManager[Any]:
+def on_device(device: torch.device) -> AbstractContextManager[Any]:
     """Make a device the current one, if it is not; kernels start on the current one."""
     if device.type != "cuda" or device.index == torch.cuda.current_device():
         return nullcontext()

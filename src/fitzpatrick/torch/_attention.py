@@ -1,0 +1,421 @@
+r"""Attention whose weights are an α-entmax, in blocks of queries that never hold all scores.
+
+With scores :math:`z = s\,\langle q, k\rangle + \text{bias}` and β = α − 1, the weights of a query
+are :math:`p_j = (p_{\max}^\beta + \beta\,(z_j - z_{\max}))_+^{1/\beta}`, which sum to one. Both
+passes go through blocks of queries, each with the keys that it may see. The forward pass keeps the
+largest weight of each query, which stands for :math:`\tau = z_{\max} - p_{\max}^\beta/\beta` and
+has the digits that τ loses beside large scores. The backward pass recomputes all weights from it.
+
+The function is public in :mod:`fitzpatrick.torch.functional`.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as nn
+from torch import Tensor
+from torch.library import custom_op
+
+from ..regularizers.tsallis import entmax_point
+from . import _arguments as arguments
+from . import _entmax as link
+from ._attention_call import Numbers, Tensors, Window, as_one_dtype, prepare
+from ._engines import check_engine
+from ._fused_attention import attend_fused
+from ._reference import widen
+from ._targets import working_dtype
+
+# How many scores a block has at most, where its queries see the same keys: on a CPU those of a
+# block stay in cache, a GPU has to have enough to do.
+_CPU_BLOCK, _DEVICE_BLOCK = 1 << 18, 1 << 25
+# A block has this many queries before it has more heads, or fewer than all keys that a query sees.
+_MIN_QUERIES = 128
+
+
+class _Block(NamedTuple):
+    """A part of the scores, (b, k, G, l, s), and which part that is."""
+
+    at: tuple[slice, slice, slice, slice, slice]
+    number: int
+
+    def cut(self, x: Tensor) -> Tensor:
+        """The part of a mask that belongs to the block."""
+        sizes = zip(self.at, x.shape, strict=True)
+        return x[tuple(part if size > 1 else slice(None) for part, size in sizes)]
+
+    @property
+    def queries(self) -> tuple[slice, ...]:
+        """The queries of the block."""
+        return self.at[:4]
+
+    @property
+    def keys(self) -> tuple[slice, slice, slice]:
+        """The keys of the block."""
+        return self.at[0], self.at[1], self.at[4]
+
+
+def _split(total: int, size: int) -> list[slice]:
+    return [slice(i, min(i + size, total)) for i in range(0, total, max(1, size))]
+
+
+def _split_queries(starts: list[int], ends: list[int], most: int, max_scores: int) -> list[Any]:
+    """Slices of the queries, each with the slice of the keys that its queries see."""
+    found, first, n = [], 0, len(starts)
+    while first < n:
+        last = first + 1
+        while (
+            last < n
+            and last - first < most
+            and (last + 1 - first) * (ends[last] - starts[first]) <= max_scores
+        ):
+            last += 1
+        keys = slice(starts[first], max(starts[first], ends[last - 1]))
+        found.append((slice(first, last), keys))
+        first = last
+    return found
+
+
+def _blocks(t: Tensors) -> Iterator[_Block]:
+    """All blocks with a key in them, which depend on shapes and spans alone."""
+    n_batches, n_heads, groups, n, _ = t.query.shape
+    width, n_keys = t.key.shape[2], t.key.shape[2]
+    starts, ends = [0] * n, [n_keys] * n
+    if t.span is not None:
+        starts, ends = t.span[1].tolist(), t.span[2].tolist()
+        width = max((end - start for start, end in zip(starts, ends, strict=True)), default=0)
+    budget = _CPU_BLOCK if t.query.is_cpu else _DEVICE_BLOCK
+    few = max(1, min(n, _MIN_QUERIES) * groups * min(n_keys, width + _MIN_QUERIES))
+    heads = min(max(1, budget // few), n_heads)
+    batches = min(max(1, budget // (few * max(1, n_heads))), n_batches)
+    # the keys of more queries than these would be far more than each of them sees
+    most = n if t.span is None else max(_MIN_QUERIES, width // 4)
+    room = max(1, budget // max(1, batches * heads * groups))
+    parts = _split_queries(starts, ends, most, room)
+    number = 0
+    for batch in _split(n_batches, batches):
+        for head in _split(n_heads, heads):
+            for queries, keys in parts:
+                if keys.start < keys.stop:
+                    yield _Block((batch, head, slice(0, groups), queries, keys), number)
+                    number += 1
+
+
+def _add_bias(z: Tensor, t: Tensors, number_scale: float, block: _Block | None = None) -> Tensor:
+    """The scores of products z (b, k, G, l, s): scaled, with bias, and −∞ where they are masked."""
+    queries, keys = (slice(None), slice(None)) if block is None else block.at[3:]
+    heads = slice(None) if block is None else block.at[:3]
+    z = z * (number_scale if t.scale is None else t.scale[heads][..., None, None].to(z.dtype))
+    if t.span is not None:
+        places = torch.arange(t.key.shape[2], device=z.device)[keys]
+        level, start, end = t.span[:, queries, None]
+        if t.slopes is not None:
+            distance = (places - level).abs().to(z.dtype)
+            z = z - t.slopes[heads][..., None, None].to(z.dtype) * distance
+        z = z.masked_fill((places < start) | (places >= end), -math.inf)
+    if t.mask is not None:
+        mask = t.mask if block is None else block.cut(t.mask)
+        is_bias = mask.dtype != torch.bool
+        z = z + mask.to(z.dtype) if is_bias else z.masked_fill(~mask, -math.inf)
+    return z
+
+
+class _Scores(NamedTuple):
+    """Queries (b, k, G l, E) and keys (b, k, s, E) of a block, and x = z − max z as rows."""
+
+    query: Tensor
+    key: Tensor
+    x: Tensor  # (b k G l, s), zeros where nothing is kept
+    is_dead: Tensor  # (b k G l, 1)
+    shape: torch.Size  # (b, k, G, l, s)
+
+
+def _scores(t: Tensors, numbers: Numbers, block: _Block) -> _Scores:
+    query, key = widen(t.query[block.queries]), widen(t.key[block.keys])
+    shape = *query.shape[:4], key.shape[2]
+    query = query.flatten(2, 3)
+    z = (query @ key.mT).reshape(shape)
+    z = _add_bias(z, t, numbers.scale, block)
+    rows = z.reshape(-1, z.shape[-1])
+    top = rows.amax(-1, keepdim=True)
+    is_dead = top == -math.inf
+    return _Scores(query, key, (rows - top).masked_fill_(is_dead, 0.0), is_dead, z.shape)
+
+
+def _orders(t: Tensors, block: _Block, shape: Sequence[int]) -> Tensor | None:
+    """α of each row of a block, if it is a tensor."""
+    if t.alpha is None:
+        return None
+    return t.alpha[block.at[:3]][..., None].expand(shape[:4]).reshape(-1)
+
+
+def _recompute(x: Tensor, top: Tensor, alpha: Tensor | None, number: float) -> Tensor:
+    """Weights (n, s) from the largest one of each row (n, 1): p^β = top^β + βx."""
+    if alpha is None and number in (1.5, 2.0):
+        s = torch.relu((top if number == 2 else top.sqrt()) + (number - 1) * x)
+        return s if number == 2 else s * s
+    beta = torch.full_like(top, number - 1) if alpha is None else alpha.to(x.dtype)[:, None] - 1
+    safe = torch.where(top > 0, top, 1.0)
+    p: Tensor = entmax_point(x / safe**beta, beta)[0]
+    return p * top
+
+
+def _dropout_factor(t: Tensors, p: float, block: _Block, like: Tensor) -> Tensor | None:
+    """What multiplies the weights of a block, 0 or 1/(1 − p); drawn anew it is the same."""
+    if t.seed is None:
+        return None
+    generator = torch.Generator(like.device).manual_seed(int(t.seed) + block.number)
+    kept = torch.rand(like.shape, generator=generator, device=like.device) >= p
+    return kept.to(like.dtype) * (1 / (1 - p) if p < 1 else 0.0)
+
+
+@custom_op("fitzpatrick::entmax_attention", mutates_args=())
+def _attend(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    alpha: Tensor | None,
+    scale: Tensor | None,
+    slopes: Tensor | None,
+    span: Tensor | None,
+    seed: Tensor | None,
+    number_scale: float,
+    dropout_p: float,
+    omega: str,
+    order: float,
+    engine: str,
+) -> tuple[Tensor, Tensor]:
+    """The output (B, K, G, L, D), and the largest weight of each query (B, K, G, L)."""
+    t = Tensors(query, key, value, mask, alpha, scale, slopes, span, seed)
+    numbers = Numbers(number_scale, dropout_p, omega, order, engine)
+    out = query.new_zeros((*query.shape[:-1], value.shape[-1]))
+    tops = query.new_zeros(query.shape[:-1], dtype=working_dtype(query))
+    with torch.autocast(query.device.type, enabled=False):
+        for block in _blocks(t):
+            scores = _scores(t, numbers, block)
+            if alpha is None and order == 1:
+                p = torch.softmax(scores.x, -1)
+            else:
+                orders = _orders(t, block, scores.shape)
+                p = link._solve(scores.x, orders, None, numbers.link)
+            p = p.masked_fill_(scores.is_dead, 0.0)
+            tops[block.queries] = p.amax(-1).reshape(scores.shape[:4])
+            factor = _dropout_factor(t, dropout_p, block, p)
+            p = p if factor is None else p * factor
+            b, k, groups, n, s = scores.shape
+            found = p.reshape(b, k, groups * n, s) @ widen(value[block.keys])
+            out[block.queries] = found.reshape(b, k, groups, n, -1).to(out.dtype)
+    return out, tops
+
+
+@_attend.register_fake
+def _(query: Tensor, _: Tensor, value: Tensor, *__: Any) -> tuple[Tensor, Tensor]:
+    out = query.new_empty((*query.shape[:-1], value.shape[-1]))
+    return out, query.new_empty(query.shape[:-1], dtype=working_dtype(query))
+
+
+@custom_op("fitzpatrick::entmax_attention_backward", mutates_args=())
+def _pull_back(
+    upstream: Tensor,
+    tops: Tensor,
+    needs: Sequence[bool],
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    alpha: Tensor | None,
+    scale: Tensor | None,
+    slopes: Tensor | None,
+    span: Tensor | None,
+    seed: Tensor | None,
+    number_scale: float,
+    dropout_p: float,
+    omega: str,
+    order: float,
+    engine: str,
+) -> list[Tensor]:
+    """The gradients in query, key, value, mask, α, scale and slopes; empty unless needed."""
+    t = Tensors(query, key, value, mask, alpha, scale, slopes, span, seed)
+    numbers = Numbers(number_scale, dropout_p, omega, order, engine)
+    dtype = working_dtype(query)
+    totals = [
+        query.new_zeros(x.shape if x is not None and need else (0,), dtype=dtype)
+        for x, need in zip(t[:7], needs, strict=True)
+    ]
+    by_query, by_key, by_value, by_mask, by_alpha, by_scale, by_slopes = totals
+    with torch.autocast(query.device.type, enabled=False):
+        for block in _blocks(t):
+            at, heads = block.keys, block.at[:3]
+            scores = _scores(t, numbers, block)
+            b, k, groups, n, s = scores.shape
+            orders = _orders(t, block, scores.shape)
+            p = _recompute(scores.x, tops[block.queries].reshape(-1, 1), orders, order)
+            factor = _dropout_factor(t, dropout_p, block, p)
+            d_out = widen(upstream[block.queries]).reshape(b, k, groups * n, -1)
+            if needs[2]:
+                weights = p if factor is None else p * factor
+                by_value[at] += weights.reshape(b, k, -1, s).mT @ d_out
+            d_p = (d_out @ widen(value[at]).mT).reshape(-1, s)
+            d_p = d_p if factor is None else d_p * factor
+            d_z, along_alpha = link._product(p, d_p, orders, numbers.link, needs[4])
+            if needs[4] and along_alpha is not None:
+                by_alpha[heads] += along_alpha.to(dtype).reshape(scores.shape[:4]).sum(-1)
+            if needs[3]:
+                part = block.cut(by_mask)
+                part += d_z.reshape(scores.shape).sum_to_size(part.shape)
+            if needs[6]:
+                places = torch.arange(at[2].start, at[2].stop, device=p.device)
+                distance = (places - t.span[0, block.at[3], None]).abs()  # type: ignore[index]
+                by_slopes[heads] -= (d_z.reshape(scores.shape) * distance).sum((-1, -2))
+            d_z = d_z.reshape(b, k, groups * n, s)
+            along_keys = d_z @ scores.key
+            if needs[5]:
+                products = (along_keys * scores.query).sum(-1)
+                by_scale[heads] += products.reshape(b, k, groups, n).sum(-1)
+            factors = number_scale if scale is None else scale[heads][..., None, None].to(dtype)
+            if needs[0]:
+                by_query[block.queries] = along_keys.reshape(b, k, groups, n, -1) * factors
+            if needs[1]:
+                scaled = scores.query.reshape(b, k, groups, n, -1) * factors
+                by_key[at] += d_z.mT @ scaled.flatten(2, 3)
+    given = zip(totals, t[:7], strict=True)
+    return [total if x is None else total.to(x.dtype) for total, x in given]
+
+
+@_pull_back.register_fake
+def _(upstream: Tensor, _: Tensor, needs: Sequence[bool], *inputs: Any) -> list[Tensor]:
+    return [
+        x.new_empty(x.shape) if x is not None and need else upstream.new_empty(0)
+        for x, need in zip(inputs[:7], needs, strict=True)
+    ]
+
+
+def _setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    ctx.save_for_backward(*inputs[:9], output[1])
+    ctx.numbers = Numbers(*inputs[9:])
+
+
+def _backward(ctx: Any, upstream: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+    *tensors, tops = ctx.saved_tensors
+    needs = [bool(need) for need in ctx.needs_input_grad[:7]]
+    rest = [None] * (2 + len(ctx.numbers))
+    if torch.is_grad_enabled():
+        if ctx.numbers.dropout_p:
+            raise NotImplementedError(
+                "entmax_attention has no second derivatives with dropout; set dropout_p=0"
+            )
+        wanted = [x for x, need in zip(tensors, needs, strict=False) if need]
+        out, _ = attend_densely(Tensors(*tensors), ctx.numbers)
+        found = iter(torch.autograd.grad(out, wanted, upstream, create_graph=True))
+        return *(next(found) if need else None for need in needs), *rest
+    totals = _pull_back(upstream, tops, needs, *tensors, *ctx.numbers)
+    return *(total if need else None for total, need in zip(totals, needs, strict=True)), *rest
+
+
+_attend.register_autograd(_backward, setup_context=_setup)
+
+
+def attend_densely(t: Tensors, numbers: Numbers) -> tuple[Tensor, Tensor]:
+    """The output, and all weights (B, K, G, L, S), by differentiable operations of PyTorch."""
+    with torch.autocast(t.query.device.type, enabled=False):
+        query, key, value = (widen(x) for x in t[:3])
+        z = query @ key[:, :, None].mT
+        z = _add_bias(z, t, numbers.scale)
+        rows = z.reshape(-1, z.shape[-1])
+        orders = None if t.alpha is None else t.alpha[..., None].expand(z.shape[:4]).reshape(-1)
+        if rows.numel():
+            p = link.entmax_rows(rows, orders, rows != -math.inf, numbers.link)
+        else:
+            p = rows
+        p = p.reshape(z.shape)
+        weights = nn.dropout(p, numbers.dropout_p) if numbers.dropout_p else p
+        return (weights @ value[:, :, None]).to(t.query.dtype), p.to(t.query.dtype)
+
+
+def entmax_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | Tensor | None = None,
+    enable_gqa: bool = False,
+    *,
+    alpha: float | Tensor = 1.5,
+    window: Window | None = None,
+    cu_seqlens: Tensor | tuple[Tensor, Tensor] | None = None,
+    alibi_slopes: Tensor | None = None,
+    query_offset: int = 0,
+    engine: str | None = None,
+) -> Tensor:
+    r"""Attention whose weights are an α-entmax of the scores, many of them exact zeros.
+
+    .. math:: \operatorname{entmax}_\alpha(s\,Q K^\top + \text{bias})\, V
+
+    The arguments up to ``enable_gqa`` are those of
+    :func:`torch.nn.functional.scaled_dot_product_attention`, which computes α = 1 where it can. All
+    scores are never held at once, except under the transforms of ``torch.func``, in forward mode
+    and for second derivatives, which take memory for each pair of a query and a key. A query that
+    sees no key has the output 0 and the gradient 0.
+
+    Args:
+        query: (…, heads, L, E).
+        key: (…, heads, S, E), any S.
+        value: (…, heads, S, D).
+        attn_mask: broadcast to (…, heads, L, S): boolean, True where a key is seen, or numbers that
+            are added to the scores, which may have a gradient. It may go with ``is_causal``.
+        dropout_p: the probability that a weight is dropped; the others grow by 1/(1 − p).
+        is_causal: True if query i sees the keys 0 to i, as in PyTorch; see ``query_offset``.
+        scale: what multiplies the products, 1/√E by default. A tensor is a learned temperature for
+            each head, (heads,), or for each head of each sequence, (…, heads).
+        enable_gqa: True if key and value may have fewer heads, each for several heads of query.
+        alpha: a number from 1 to 2, or a tensor of them, (heads,) or (…, heads), with a gradient.
+        window: (left, right): query i sees the keys i − left to i + right. None is no limit.
+        cu_seqlens: where documents in one sequence begin, and the end: (0, 3, 7) for two of three
+            and four tokens, which do not see each other. A pair has those of queries and of keys;
+            then places count from the beginning of a document.
+        alibi_slopes: (heads,) or (…, heads): the slope times the distance of a query and a key is
+            taken off their score.
+        query_offset: the place of the first query among the keys, for ``is_causal``, ``window`` and
+            ``alibi_slopes``. When decoding with a cache of keys it is S − L.
+        engine: ``"triton"`` asks for fused kernels that skip blocks of keys without a weight, and
+            raises for what they cannot do: they have α = 1.5 and 2, numbers as scale, causality,
+            windows and documents. They have been tested by Triton's interpreter, not yet on a GPU.
+            None and ``"reference"`` are blocks of PyTorch's operations, on every device.
+
+    Returns:
+        (…, heads, L, D), in the dtype of ``query``.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> query, key = torch.tensor([[[2.0]]]), torch.tensor([[[1.0], [0.5], [-1.0]]])
+        >>> F.entmax_attention(query, key, torch.eye(3)[None])
+        tensor([[[0.8307, 0.1693, 0.0000]]])
+        >>> F.entmax_attention(query, key, torch.eye(3)[None], is_causal=True, alpha=2.0)
+        tensor([[[1., 0., 0.]]])
+    """
+    query, key, value = as_one_dtype(query, key, value)
+    options = alpha, window, cu_seqlens, alibi_slopes, query_offset
+    asked = query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa
+    check_engine(engine)
+    tensors, numbers = prepare(*asked, *options)
+    if engine == "triton":
+        out = attend_fused(tensors, numbers)
+        return out.reshape(*query.shape[:-1], value.shape[-1])
+    has_extras = window is not None or cu_seqlens is not None or alibi_slopes is not None
+    is_masked_twice = is_causal and (attn_mask is not None or query_offset != 0)
+    if numbers.alpha == 1 and not (has_extras or is_masked_twice or isinstance(scale, Tensor)):
+        if attn_mask is not None and attn_mask.dtype != torch.bool:
+            attn_mask = attn_mask.to(query.dtype)
+        return nn.scaled_dot_product_attention(
+            query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
+        )
+    if arguments.is_transformed():
+        out = attend_densely(tensors, numbers)[0]
+    else:
+        out = _attend(*tensors, *numbers)[0]
+    return out.reshape(*query.shape[:-1], value.shape[-1])

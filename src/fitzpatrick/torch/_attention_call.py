@@ -1,0 +1,258 @@
+"""The arguments of attention: checked, and in the form that its operators take.
+
+Inside of the operators batches are one axis B, and the heads of queries are two, (K, G): G of them
+for each of the K heads of keys.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from .._validation import check_order
+from . import _arguments as arguments
+from ._engines import choose_engine
+from ._entmax import EntmaxCall
+
+# The regularizers of orders that have kernels or closed forms of their own.
+_OMEGAS = {1.0: "logistic", 1.5: "entmax15", 2.0: "sparsemax"}
+
+Window = tuple[int | None, int | None]
+
+
+class Tensors(NamedTuple):
+    """The tensors of a call."""
+
+    query: Tensor  # (B, K, G, L, E)
+    key: Tensor  # (B, K, S, E)
+    value: Tensor  # (B, K, S, D)
+    mask: Tensor | None  # (B, K, G, L, S), with a size of one where it is broadcast
+    alpha: Tensor | None  # (B, K, G)
+    scale: Tensor | None  # (B, K, G)
+    slopes: Tensor | None  # (B, K, G)
+    # (3, L): the key that a query is level with, the first that it sees, and one after the last
+    span: Tensor | None
+    seed: Tensor | None  # of the dropout
+
+
+class Numbers(NamedTuple):
+    """What a call is told besides tensors; Ω, α and the scale unless these are tensors."""
+
+    scale: float
+    dropout_p: float
+    omega: str
+    alpha: float
+    engine: str
+
+    @property
+    def link(self) -> EntmaxCall:
+        return EntmaxCall(self.omega, self.alpha, self.engine)
+
+
+def as_one_dtype(*tensors: Any) -> Any:
+    """Queries, keys and values in autocast's dtype where that is at work."""
+    query = tensors[0]
+    if not (isinstance(query, Tensor) and arguments.is_autocast(query)):
+        return tensors
+    dtype = torch.get_autocast_dtype(query.device.type)
+    return tuple(x.to(dtype) if x.dtype != torch.float64 else x for x in tensors)
+
+
+def check_shapes(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> None:
+    """Raise unless queries, keys and values go with one another."""
+    given = {"query": query, "key": key, "value": value}
+    for name, x in given.items():
+        arguments.check_dense(x, name, "numbers")
+        if arguments.is_dtensor(x):
+            raise TypeError(f"{name} is a DTensor, which attention does not take; pass to_local()")
+        if x.ndim < 2:
+            raise ValueError(
+                f"{name} must have shape (…, heads, length, width), got {tuple(x.shape)}"
+            )
+        if x.ndim != query.ndim or x.shape[:-3] != query.shape[:-3]:
+            raise ValueError(
+                f"{name} must have the batch axes of query, whose shape is {tuple(query.shape)}, "
+                f"got {tuple(x.shape)}"
+            )
+        if x.dtype != query.dtype:
+            raise TypeError(f"query is {query.dtype} and {name} {x.dtype}; convert one of them")
+        if x.device != query.device:
+            raise ValueError(f"query is on {query.device} and {name} on {x.device}")
+    if key.shape[-1] != query.shape[-1] or key.shape[-1] == 0:
+        raise ValueError(
+            f"query and key must have one width, not 0, got {query.shape[-1]} and {key.shape[-1]}"
+        )
+    if value.shape[:-1] != key.shape[:-1]:
+        raise ValueError(
+            "value must have the heads and the length of key, whose shape is "
+            f"{tuple(key.shape)}, got {tuple(value.shape)}"
+        )
+    heads = [x.shape[-3] if x.ndim > 2 else 1 for x in (query, key)]
+    if heads[0] == heads[1]:
+        return
+    if not enable_gqa:
+        raise ValueError(
+            f"query has {heads[0]} heads and key {heads[1]}; enable_gqa=True shares heads of keys"
+        )
+    if heads[1] == 0 or heads[0] % heads[1]:
+        raise ValueError(
+            f"with enable_gqa the {heads[0]} heads of query must be a multiple of the {heads[1]} "
+            "of key"
+        )
+
+
+def by_head(x: Any, query: Tensor, shape: Sequence[int], name: str) -> Tensor:
+    """A tensor with one number for each head (B, K, G)."""
+    if not isinstance(x, Tensor) or not x.is_floating_point():
+        raise TypeError(f"{name} must be a floating-point tensor, got {getattr(x, 'dtype', x)!r}")
+    if x.device != query.device:
+        raise ValueError(f"query is on {query.device} and {name} on {x.device}")
+    expanded = arguments.expand_to(x, query.shape[:-2], name, "the batches and heads of query")
+    return expanded.reshape(shape[:3])
+
+
+def _as_mask(mask: Any, query: Tensor, shape: Sequence[int]) -> Tensor:
+    """A mask (B, K, G, L, S), with a size of one where it is broadcast."""
+    if not isinstance(mask, Tensor) or not (mask.dtype == torch.bool or mask.is_floating_point()):
+        raise TypeError(
+            "attn_mask must be a tensor, boolean (True where a key is seen) or floating-point "
+            f"(added to the scores), got {getattr(mask, 'dtype', type(mask).__name__)}"
+        )
+    if mask.device != query.device:
+        raise ValueError(f"query is on {query.device} and attn_mask on {mask.device}")
+    full = *query.shape[:-1], shape[-1]
+    arguments.expand_to(mask, full, "attn_mask", "the shape of the scores")
+    mask = mask[(None,) * (len(full) - mask.ndim)] if mask.ndim < len(full) else mask
+    *lead, n, s = mask.shape
+    batches, heads = (lead[:-1], lead[-1]) if lead else ([], 1)
+    if any(size > 1 for size in batches):
+        mask = mask.expand(*query.shape[:-3], heads, n, s)
+    grouped = shape[1:3] if heads > 1 else (1, 1)
+    grouped_mask: Tensor = mask.reshape(math.prod(mask.shape[:-3]), *grouped, n, s)
+    return grouped_mask
+
+
+def _as_window(window: Any, is_causal: bool) -> Window:
+    """How many keys a query sees before and after its own place; None where that is no limit."""
+    left, right = None, None
+    if window is not None:
+        if not isinstance(window, (tuple, list)) or len(window) != 2:
+            raise TypeError(f"window must be a pair (left, right), got {window!r}")
+        left, right = (
+            None if x is None else arguments.as_integer(x, "window must hold integers or None")
+            for x in window
+        )
+        if (left is not None and left < 0) or (right is not None and right < 0):
+            raise ValueError(f"window must not be negative, got {tuple(window)!r}")
+    return left, 0 if is_causal else right
+
+
+def _as_bounds(bounds: Any, name: str, length: int, query: Tensor) -> Tensor:
+    """Where documents begin and end; raise unless that covers the sequence."""
+    is_integer = isinstance(bounds, Tensor) and bounds.dtype in (torch.int32, torch.int64)
+    if not is_integer or bounds.ndim != 1 or bounds.shape[0] < 2:
+        raise TypeError(f"{name} must be a vector of at least two integers, got {bounds!r}")
+    if bounds.device != query.device:
+        raise ValueError(f"query is on {query.device} and {name} on {bounds.device}")
+    if arguments.looks_at_values(None, bounds):
+        numbers = bounds.tolist()
+        if numbers[0] != 0 or numbers[-1] != length or numbers != sorted(numbers):
+            raise ValueError(
+                f"{name} must rise from 0 to the length of the sequence, {length}, got {numbers}"
+            )
+    checked: Tensor = bounds.long()
+    return checked
+
+
+def _span(query: Tensor, n_keys: int, window: Window, cu_seqlens: Any, query_offset: int) -> Tensor:
+    """The key that each query is level with, the first that it sees, and the end, (3, L)."""
+    n = query.shape[-2]
+    places = torch.arange(n, device=query.device)
+    level = places + query_offset
+    start, end = torch.zeros_like(places), torch.full_like(places, n_keys)
+    if cu_seqlens is not None:
+        is_pair = isinstance(cu_seqlens, (tuple, list))
+        pair = tuple(cu_seqlens) if is_pair else (cu_seqlens, cu_seqlens)
+        if len(pair) != 2:
+            raise TypeError("cu_seqlens must be a tensor, or a pair: for queries and for keys")
+        of_queries = _as_bounds(pair[0], "cu_seqlens", n, query)
+        of_keys = _as_bounds(pair[1], "cu_seqlens", n_keys, query)
+        if of_queries.shape != of_keys.shape:
+            raise ValueError(
+                "cu_seqlens must have as many documents of queries as of keys, got "
+                f"{of_queries.shape[0] - 1} and {of_keys.shape[0] - 1}"
+            )
+        document = torch.searchsorted(of_queries, places, right=True) - 1
+        document = document.clamp(0, of_queries.shape[0] - 2)
+        start, end = of_keys[document], of_keys[document + 1]
+        level = level - of_queries[document] + start
+    left, right = window
+    first = start if left is None else torch.clamp(level - left, start, end)
+    last = end if right is None else torch.clamp(level + right + 1, first, end)
+    return torch.stack([level, first, last])
+
+
+def prepare(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    dropout_p: float,
+    is_causal: bool,
+    scale: float | Tensor | None,
+    enable_gqa: bool,
+    alpha: float | Tensor,
+    window: Window | None,
+    cu_seqlens: Tensor | tuple[Tensor, Tensor] | None,
+    alibi_slopes: Tensor | None,
+    query_offset: int,
+) -> tuple[Tensors, Numbers]:
+    """The arguments of :func:`entmax_attention`, checked, for the operators."""
+    check_shapes(query, key, value, enable_gqa)
+    if not 0 <= dropout_p <= 1:
+        raise ValueError(f"dropout_p must be between 0 and 1, got {dropout_p}")
+    query_offset = arguments.as_integer(query_offset, "query_offset must be an integer")
+    *batches, n, width = query.shape
+    n_keys = key.shape[-2]
+    heads = key.shape[-3] if key.ndim > 2 else 1
+    groups = (query.shape[-3] if query.ndim > 2 else 1) // max(1, heads)
+    shape = math.prod(batches[:-1]), heads, groups, n, n_keys
+    order, omega = 0.0, ""
+    orders = by_scale = slopes = span = seed = None
+    if isinstance(alpha, Tensor):
+        orders = by_head(alpha, query, shape, "alpha")
+        arguments.check_parameters(alpha, query, "alpha", 1, 2)
+    else:
+        order = check_order(alpha)
+        omega = _OMEGAS.get(order, "")
+        if not omega:
+            orders = torch.full(shape[:3], order, dtype=torch.float64, device=query.device)
+    number = 1 / math.sqrt(width) if scale is None else scale
+    if isinstance(number, torch.SymFloat):  # a compiler's, which an operator does not take
+        number = torch.ones((), dtype=torch.float64, device=query.device) * number
+    if isinstance(number, Tensor):
+        by_scale, number = by_head(number, query, shape, "scale"), 0.0
+    elif isinstance(number, bool) or not isinstance(number, (int, float)):
+        raise TypeError(f"scale must be a number, a tensor or None, got {scale!r}")
+    if alibi_slopes is not None:
+        slopes = by_head(alibi_slopes, query, shape, "alibi_slopes")
+    if is_causal or window is not None or cu_seqlens is not None or slopes is not None:
+        limits = _as_window(window, is_causal)
+        span = _span(query, n_keys, limits, cu_seqlens, query_offset)
+    if dropout_p > 0:
+        seed = torch.randint(1 << 62, ())
+    tensors = Tensors(
+        query.reshape(*shape[:4], width),
+        key.reshape(shape[0], heads, *key.shape[-2:]),
+        value.reshape(shape[0], heads, *value.shape[-2:]),
+        None if attn_mask is None else _as_mask(attn_mask, query, shape),
+        orders,
+        by_scale,
+        slopes,
+        span,
+        seed,
+    )
+    engine = choose_engine(None, query, omega or "sparsemax")
+    return tensors, Numbers(float(number), float(dropout_p), omega, order, engine)

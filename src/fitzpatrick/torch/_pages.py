@@ -1,0 +1,226 @@
+r"""Exact decoding: a few queries against a long cache of keys, of which most are never read.
+
+The keys are in pages. The least and the largest entry of a page's keys bound its scores,
+:math:`\langle q, k\rangle \le \sum_e \max(q_e \min_j k_{je}, q_e \max_j k_{je})`. A key has a
+weight only if its score is above τ, and τ rises with every key that is added. So pages are read by
+falling bound, until the next bound is not above the τ of what was read: then no page that is left
+has a key with a weight, and the result is that of all keys.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from .._validation import check_order
+from . import _arguments as arguments
+from . import _entmax as link
+from ._attention_call import by_head, check_shapes
+from ._engines import choose_engine
+from ._entmax import EntmaxCall
+from ._reference import widen
+from ._targets import working_dtype
+
+__all__ = ["KeyPages", "PagedAttention"]
+
+# How many pages the first τ is of; then the number doubles.
+_FIRST_PAGES = 4
+
+
+class PagedAttention(NamedTuple):
+    """The output of :meth:`KeyPages.attend`, and how much of the cache it took."""
+
+    output: Tensor  # (…, heads, L, D)
+    pages_read: Tensor  # (…, heads, L), int64: pages of keys
+
+
+class KeyPages:
+    r"""A cache of keys and values for decoding, in pages that need not all be read.
+
+    :meth:`attend` has the result of :func:`.functional.entmax_attention`, up to rounding, but skips
+    pages that have no weight for certain. How many that are depends on the keys: many where those
+    of a page resemble each other, as neighbors in a text do, none where keys are independent draws.
+    There are no gradients.
+
+    Args:
+        key: (…, heads, S, E), copied; S may be 0.
+        value: (…, heads, S, D), copied.
+        page_size: how many keys a page has.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import KeyPages
+        >>> key = torch.arange(1000.0).reshape(1, 1000, 1) / 100  # (heads, S, E)
+        >>> cache = KeyPages(key, torch.ones(1, 1000, 3), page_size=10)
+        >>> cache.append(torch.zeros(1, 1, 1), torch.zeros(1, 1, 3))
+        >>> output, pages_read = cache.attend(torch.ones(1, 1, 1), is_causal=True)
+        >>> output.shape, cache, pages_read.item()
+        (torch.Size([1, 1, 3]), KeyPages of 1001 keys in 101 pages of 10, 5)
+    """
+
+    def __init__(self, key: Tensor, value: Tensor, page_size: int = 64) -> None:
+        size = arguments.as_integer(page_size, "page_size must be an integer")
+        if size < 1:
+            raise ValueError(f"page_size must be at least 1, got {size}")
+        check_shapes(key, key, value, False)
+        self.page_size = size
+        self._length = 0
+        self._batches = key.shape[:-3]
+        heads = key.shape[-3] if key.ndim > 2 else 1
+        self._is_matrix = key.ndim == 2
+        lead = math.prod(self._batches), heads
+        self._key = key.new_empty(*lead, 0, size, key.shape[-1])  # (B, K, pages, page, E)
+        self._value = value.new_empty(*lead, 0, size, value.shape[-1])
+        self._low = key.new_empty(*lead, 0, key.shape[-1])  # (B, K, pages, E)
+        self._high = torch.empty_like(self._low)
+        self.append(key, value)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __repr__(self) -> str:
+        return f"KeyPages of {len(self)} keys in {self.n_pages} pages of {self.page_size}"
+
+    @property
+    def n_pages(self) -> int:
+        """How many pages there are."""
+        return -(-self._length // self.page_size)
+
+    @property
+    def key(self) -> Tensor:
+        """All keys, (…, heads, S, E)."""
+        return self._joined(self._key)
+
+    @property
+    def value(self) -> Tensor:
+        """All values, (…, heads, S, D)."""
+        return self._joined(self._value)
+
+    def _joined(self, pages: Tensor) -> Tensor:
+        rows = pages.flatten(2, 3)[:, :, : self._length]
+        return rows[0, 0] if self._is_matrix else rows.reshape(*self._batches, *rows.shape[1:])
+
+    @torch.no_grad()
+    def append(self, key: Tensor, value: Tensor) -> None:
+        """Add keys (…, heads, n, E) and their values at the end."""
+        check_shapes(self.key, key, value, False)
+        if value.shape[-1] != self._value.shape[-1]:
+            raise ValueError(
+                f"value must have the width of the cache, {self._value.shape[-1]}, got "
+                f"{value.shape[-1]}"
+            )
+        start, n, size = self._length, key.shape[-2], self.page_size
+        if n == 0:
+            return
+        self._length += n
+        self._reserve(self.n_pages)
+        for pages, rows in ((self._key, key), (self._value, value)):
+            joined = pages.flatten(2, 3)
+            joined[:, :, start : start + n] = rows.detach().reshape(*joined.shape[:2], n, -1)
+        first = start // size
+        touched = self._key[:, :, first : self.n_pages]
+        places = torch.arange(first * size, self.n_pages * size, device=key.device)
+        is_empty = (places >= self._length).reshape(-1, size, 1)
+        self._low[:, :, first : self.n_pages] = touched.masked_fill(is_empty, math.inf).amin(-2)
+        self._high[:, :, first : self.n_pages] = touched.masked_fill(is_empty, -math.inf).amax(-2)
+
+    def _reserve(self, n_pages: int) -> None:
+        """Room for this many pages, twice as many as before if they are not enough."""
+        room = self._key.shape[2]
+        if n_pages <= room:
+            return
+        for name in ("_key", "_value", "_low", "_high"):
+            old = getattr(self, name)
+            new = old.new_empty(*old.shape[:2], max(n_pages, 2 * room), *old.shape[3:])
+            new[:, :, :room] = old
+            setattr(self, name, new)
+
+    @torch.no_grad()
+    def attend(
+        self,
+        query: Tensor,
+        is_causal: bool = False,
+        scale: float | Tensor | None = None,
+        *,
+        alpha: float | Tensor = 1.5,
+    ) -> PagedAttention:
+        """Attention of the queries to all keys of the cache.
+
+        Args:
+            query: (…, heads, L, E); the heads may be several for each head of keys.
+            is_causal: True if the queries belong to the last L keys, and see none after their own.
+            scale: as in :func:`.functional.entmax_attention`.
+            alpha: above 1, where weights are zeros; otherwise as there.
+        """
+        check_shapes(query, self.key, self.value, True)
+        *lead, n, width = query.shape
+        b, k, _, _, _ = self._key.shape
+        groups = math.prod(lead) // max(1, b * k)
+        rows = b * k * groups * n
+        dtype = working_dtype(query)
+        orders = self._numbers(alpha, query, groups, "alpha")
+        factors = self._numbers(width**-0.5 if scale is None else scale, query, groups, "scale")
+        scaled = query.to(dtype).reshape(b, k, groups * n, width) * factors.to(dtype)[..., None]
+        bounds = self._bounds(scaled)
+        ends = torch.full((n,), len(self))
+        if is_causal:
+            ends = torch.arange(len(self) - n + 1, len(self) + 1).clamp(min=0)
+        engine = choose_engine(None, query, "sparsemax")
+        out = query.new_zeros(rows, self._value.shape[-1])
+        counts = torch.zeros(rows, dtype=torch.int64)
+        for row in range(rows):
+            head, place = divmod(row, groups * n)
+            at = divmod(head, k)
+            order = orders[at][place]
+            if not 1 < order <= 2:
+                raise ValueError(f"alpha must be above 1 and at most 2, got {float(order)}")
+            asked = scaled[at][place], bounds[at][place], int(ends[place % n]), order
+            p, places, counts[row] = self._search(at, *asked, engine)
+            is_live = p != 0  # NaN is
+            values = self._value[at].flatten(0, 1)[places[is_live]]
+            out[row] = (p[is_live] @ widen(values)).to(out.dtype)
+        shape = query.shape[:-1]
+        return PagedAttention(out.reshape(*shape, -1), counts.reshape(shape).to(query.device))
+
+    def _numbers(self, x: Any, query: Tensor, groups: int, name: str) -> Tensor:
+        """One number for each query, (B, K, G L), on the host if it is an order."""
+        b, k = self._key.shape[:2]
+        if not isinstance(x, Tensor):
+            number = check_order(x) if name == "alpha" else float(x)
+            x = torch.tensor(number, dtype=torch.float64, device=query.device)
+        heads = by_head(x, query, (b, k, groups), name)[..., None]
+        return heads.expand(b, k, groups, query.shape[-2]).reshape(b, k, -1)
+
+    def _bounds(self, query: Tensor) -> Tensor:
+        """What no score of a page exceeds, as it is computed: (B, K, queries, pages)."""
+        n = self.n_pages
+        low, high = (widen(x[:, :, :n]).to(query.dtype) for x in (self._low, self._high))
+        bounds = query.clamp(min=0) @ high.mT + query.clamp(max=0) @ low.mT
+        # sums of as many products as the width have this error, here and in the scores
+        error = 2 * (query.shape[-1] + 2) * torch.finfo(query.dtype).eps
+        return bounds + error * (query.abs() @ torch.maximum(low.abs(), high.abs()).mT)
+
+    def _search(
+        self, at: Any, query: Tensor, bounds: Tensor, end: int, order: Tensor, engine: str
+    ) -> tuple[Tensor, Tensor, int]:
+        """Weights and places of the keys that were read, and of how many pages they are."""
+        n, size, beta = -(-end // self.page_size), self.page_size, float(order) - 1
+        falling, pages = bounds[:n].sort(descending=True)
+        scores, places = bounds.new_empty(0), pages.new_empty(0)
+        weights, done, take = scores, 0, _FIRST_PAGES
+        while done < n and take > 0:
+            chosen = pages[done : done + take]
+            done += len(chosen)
+            new = (chosen[:, None] * size + torch.arange(size, device=chosen.device)).reshape(-1)
+            products = (widen(self._key[at][chosen]).to(query.dtype) @ query).reshape(-1)
+            is_key = new < end
+            scores = torch.cat([scores, products[is_key]])
+            places = torch.cat([places, new[is_key]])
+            call = EntmaxCall("", 0.0, engine)
+            weights = link._solve(scores[None], order.reshape(1), None, call)[0]
+            top = float(scores.max())
+            reach = float(weights.max()) ** beta / beta
+            tau = top - reach - 16 * torch.finfo(query.dtype).eps * (abs(top) + reach)
+            take = min(done, int((falling > tau).sum()) - done)
+        return weights, places, done

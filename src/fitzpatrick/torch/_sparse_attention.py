@@ -1,0 +1,269 @@
+"""Sparse attention as a module, and as an attention implementation of Hugging Face's models."""
+
+import functools
+import importlib
+import math
+from typing import Any
+
+import torch
+import torch.nn.functional as nn_functional
+from torch import Tensor, nn
+
+from ._attention import attend_densely, entmax_attention
+from ._attention_call import Window, as_one_dtype, prepare
+from .activations import Entmax
+
+__all__ = ["SparseAttention", "register_huggingface"]
+
+
+def _with_weights(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, **options: Any
+) -> tuple[Tensor, Tensor]:
+    """The output of :func:`entmax_attention`, and all its weights (…, heads, L, S)."""
+    asked = {"scale": None, "enable_gqa": False, "window": None, "query_offset": 0, **options}
+    asked |= {"cu_seqlens": None, "alibi_slopes": None}
+    query, key, value = as_one_dtype(query, key, value)
+    tensors, numbers = prepare(query, key, value, attn_mask, **asked)
+    out, weights = attend_densely(tensors, numbers)
+    lead = query.shape[:-1]
+    return out.reshape(*lead, -1), weights.reshape(*lead, key.shape[-2])
+
+
+def _as_kept(mask: Any, shape: tuple[int, ...], name: str) -> Tensor | None:
+    """A mask of ``MultiheadAttention``, where True is left out, in the sense of attention."""
+    if mask is None:
+        return None
+    if not isinstance(mask, Tensor) or mask.numel() != math.prod(shape):
+        raise ValueError(f"{name} must be a tensor for scores of shape {shape}, got {mask!r}")
+    shaped: Tensor = mask.reshape(shape)
+    return ~shaped if shaped.dtype == torch.bool else shaped
+
+
+def _merge(one: Tensor | None, other: Tensor | None, dtype: torch.dtype) -> Tensor | None:
+    """Both masks: boolean ones as one boolean, else as numbers that are added to the scores."""
+    if one is None or other is None:
+        return other if one is None else one
+    if one.dtype == other.dtype == torch.bool:
+        return one & other
+    masks = (one, other)
+    first, second = (
+        torch.zeros((), dtype=dtype, device=x.device).masked_fill(~x, -math.inf)
+        if x.dtype == torch.bool
+        else x
+        for x in masks
+    )
+    return first + second
+
+
+class SparseAttention(nn.MultiheadAttention):
+    r"""Multi-head attention whose weights are an α-entmax, in place of ``nn.MultiheadAttention``.
+
+    The arguments up to ``dtype``, those of the call, the parameters and the state dict are those of
+    :class:`torch.nn.MultiheadAttention`, whose weights can be loaded. With ``need_weights=False``
+    the scores are never held all at once.
+
+    Args:
+        embed_dim: the width of queries and outputs.
+        num_heads: how many heads share it.
+        dropout: the probability that a weight is dropped, in training.
+        bias: True if the projections have biases.
+        add_bias_kv: True if one key and value are learned, and seen by all queries.
+        add_zero_attn: True if a key and value of zeros are seen by all queries.
+        kdim: the width of keys, ``embed_dim`` by default.
+        vdim: the width of values, ``embed_dim`` by default.
+        batch_first: True if inputs are (batch, length, width) instead of (length, batch, width).
+        device: where the parameters are.
+        dtype: of the parameters.
+        alpha: from 1 to 2; a number, or a tensor with one for each head.
+        learnable: True if each head learns its α, a parameter that starts at ``alpha``. Loading the
+            state dict of a ``MultiheadAttention``, which has none, then takes ``strict=False``.
+        window: (left, right), as in :func:`.functional.entmax_attention`.
+
+    Example:
+        >>> import torch
+        >>> layer = SparseAttention(16, 2, batch_first=True, learnable=True)
+        >>> x = torch.ones(3, 5, 16)
+        >>> output, weights = layer(x, x, x)
+        >>> output.shape, weights.shape, layer.alpha.shape
+        (torch.Size([3, 5, 16]), torch.Size([3, 5, 5]), torch.Size([2]))
+        >>> output, _ = layer(x, x, x, need_weights=False, is_causal=True)
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = False,
+        device: torch.device | str | int | None = None,
+        dtype: torch.dtype | None = None,
+        *,
+        alpha: float | Tensor = 1.5,
+        learnable: bool = False,
+        window: Window | None = None,
+    ) -> None:
+        options = dropout, bias, add_bias_kv, add_zero_attn, kdim, vdim, batch_first, device, dtype
+        super().__init__(embed_dim, num_heads, *options)
+        # PyTorch's encoder layers would compute a softmax themselves when they are not trained
+        self._qkv_same_embed_dim = False
+        if isinstance(alpha, Tensor) or learnable:
+            orders = torch.as_tensor(alpha, dtype=dtype or torch.get_default_dtype(), device=device)
+            alpha = orders.expand(num_heads).clone()
+        self.entmax = Entmax(alpha, learnable=learnable)
+        self.window = window
+
+    @property
+    def alpha(self) -> float | Tensor:
+        """α as it is now."""
+        return self.entmax.alpha
+
+    def _project(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
+        if self.in_proj_weight is not None:
+            weights = self.in_proj_weight.chunk(3)
+        else:
+            weights = self.q_proj_weight, self.k_proj_weight, self.v_proj_weight
+        bias: Tensor | None = self.in_proj_bias
+        biases = [None] * 3 if bias is None else bias.chunk(3)
+        inputs = query, key, value
+        return [nn_functional.linear(*given) for given in zip(inputs, weights, biases, strict=True)]
+
+    def _add_keys(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values (N, S, E) with those that all queries see, if there are any."""
+        if self.bias_k is not None and self.bias_v is not None:
+            n = k.shape[0]
+            k = torch.cat([k, self.bias_k.to(k.dtype).expand(n, -1, -1)], 1)
+            v = torch.cat([v, self.bias_v.to(v.dtype).expand(n, -1, -1)], 1)
+        if self.add_zero_attn:
+            k, v = (nn_functional.pad(x, (0, 0, 0, 1)) for x in (k, v))
+        return k, v
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """The output, and the weights (N, L, S) or None; a boolean mask is True where it hides.
+
+        ``is_causal`` needs no mask here, and one that comes with it holds as well.
+        """
+        if query.ndim not in (2, 3) or not query.ndim == key.ndim == value.ndim:
+            shapes = ", ".join(str(tuple(x.shape)) for x in (query, key, value))
+            raise ValueError(f"query, key and value must all have 2 or 3 axes, got {shapes}")
+        is_batched = query.ndim == 3
+        if not is_batched:
+            query, key, value = (x[None] for x in (query, key, value))
+        elif not self.batch_first:
+            query, key, value = (x.transpose(0, 1) for x in (query, key, value))
+        q, k, v = self._project(query, key, value)
+        n, length, n_keys = q.shape[0], q.shape[1], k.shape[1]
+        k, v = self._add_keys(k, v)
+        added = k.shape[1] - n_keys
+        rows = (n, self.num_heads) if getattr(attn_mask, "ndim", 2) == 3 else (1, 1)
+        mask = _as_kept(attn_mask, (*rows, length, n_keys), "attn_mask")
+        padding = _as_kept(key_padding_mask, (n, 1, 1, n_keys), "key_padding_mask")
+        mask = _merge(mask, padding, q.dtype)
+        if added and is_causal:  # what was added is seen by all
+            causal = torch.ones(length, n_keys, dtype=torch.bool, device=q.device).tril()
+            mask, is_causal = _merge(mask, causal[None, None], q.dtype), False
+        if added and mask is not None:
+            mask = nn_functional.pad(mask, (0, added), value=mask.dtype == torch.bool)
+        q, k, v = (
+            x.reshape(n, x.shape[1], self.num_heads, self.head_dim).transpose(1, 2)
+            for x in (q, k, v)
+        )
+        options: dict[str, Any] = {
+            "dropout_p": self.dropout if self.training else 0.0,
+            "is_causal": is_causal,
+            "alpha": self.alpha,
+            "window": self.window,
+        }
+        weights = None
+        if need_weights:
+            out, weights = _with_weights(q, k, v, mask, **options)
+            weights = weights.mean(1) if average_attn_weights else weights
+        else:
+            out = entmax_attention(q, k, v, mask, **options)
+        out = self.out_proj(out.transpose(1, 2).flatten(2))
+        if not is_batched:
+            return out[0], None if weights is None else weights[0]
+        return out if self.batch_first else out.transpose(0, 1), weights
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"embed_dim={self.embed_dim}, num_heads={self.num_heads}"
+
+
+def _huggingface_attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    dropout: float = 0.0,
+    scaling: float | None = None,
+    is_causal: bool | None = None,
+    *,
+    alpha: float | Tensor = 1.5,
+    **others: Any,
+) -> tuple[Tensor, Tensor | None]:
+    """Attention as Hugging Face's models call it: the output (N, L, heads, D), and weights."""
+    for name in ("softcap", "s_aux"):  # a cap of the scores, and learned sinks
+        if others.get(name) is not None:
+            raise NotImplementedError(f"entmax attention has no {name}, which this model asks for")
+    if is_causal is None:
+        is_causal = bool(getattr(module, "is_causal", True))
+    n, n_keys = query.shape[-2], key.shape[-2]
+    options: dict[str, Any] = {
+        "dropout_p": dropout,
+        # a mask that is given has it all; one query is the last of a cache
+        "is_causal": is_causal and attention_mask is None and n > 1,
+        "scale": scaling,
+        "enable_gqa": query.shape[1] != key.shape[1],
+        "alpha": alpha,
+        "query_offset": n_keys - n,
+    }
+    if attention_mask is not None:
+        attention_mask = attention_mask[..., :n_keys]  # a static cache may have room for more
+    weights = None
+    if others.get("output_attentions"):
+        out, weights = _with_weights(query, key, value, attention_mask, **options)
+    else:
+        out = entmax_attention(query, key, value, attention_mask, **options)
+    return out.transpose(1, 2).contiguous(), weights
+
+
+def register_huggingface(name: str = "entmax", alpha: float | Tensor = 1.5) -> None:
+    """Register entmax attention with Hugging Face's ``transformers``.
+
+    After that ``AutoModel.from_pretrained(…, attn_implementation="entmax")`` has it in all models
+    that look their attention up. Weights that were trained with softmax have to be trained further.
+
+    Args:
+        name: what the models call it.
+        alpha: from 1 to 2; a number, or a tensor with one for each head. Several names may have
+            several orders.
+    """
+    try:
+        interface = importlib.import_module("transformers").AttentionInterface
+    except (ImportError, AttributeError) as error:
+        raise ImportError(
+            "register_huggingface needs the package transformers, 4.51 or later; install it with "
+            "pip install 'transformers>=4.51'"
+        ) from error
+    interface.register(name, functools.partial(_huggingface_attention, alpha=alpha))
+    try:
+        masks = importlib.import_module("transformers.masking_utils")
+    except ImportError:  # before 4.53 models make their masks themselves, whatever takes them
+        return
+    masks.AttentionMaskInterface.register(name, masks.sdpa_mask)

@@ -1,0 +1,304 @@
+"""Decoding from pages of keys, the attention module, and its registration with Hugging Face."""
+
+import math
+import sys
+from types import SimpleNamespace
+
+import pytest
+import torch
+from conftest import TEST_SEED, skip_unless_multiplied
+from hypothesis import given as drawn
+from hypothesis import strategies as st
+
+from fitzpatrick.torch import KeyPages, SparseAttention, register_huggingface
+from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
+
+F64 = torch.float64
+# Two ways to the same float64 sums, of scores up to size 100.
+CLOSE = {"rtol": 0, "atol": 1e-11}
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    torch.manual_seed(47 + TEST_SEED)
+
+
+def draw(*shape, dtype=F64):
+    return torch.randn(shape, dtype=F64).to(dtype)
+
+
+def walk(*shape):
+    """Keys that resemble their neighbors."""
+    return (0.2 * draw(*shape)).cumsum(-2)
+
+
+@pytest.mark.parametrize("keys", [draw, walk], ids=["random", "walk"])
+@pytest.mark.parametrize("alpha", [1.1, 1.5, 2.0, "heads"])
+def test_pages_have_the_result_of_all_keys(keys, alpha):
+    alpha = torch.tensor([1.4, 1.5, 1.7, 2.0], dtype=F64) if alpha == "heads" else alpha
+    q, k, v = 2 * draw(2, 4, 3, 8), keys(2, 2, 700, 8), draw(2, 2, 700, 5)
+    cache = KeyPages(k[:, :, :5], v[:, :, :5], page_size=16)
+    for first, last in ((5, 6), (6, 6), (6, 130), (130, 699), (699, 700)):
+        cache.append(k[:, :, first:last], v[:, :, first:last])
+    assert len(cache) == 700
+    assert cache.n_pages == 44
+    assert torch.equal(cache.key, k)
+    assert torch.equal(cache.value, v)
+    for is_causal in (False, True):
+        options = {"is_causal": is_causal, "query_offset": 697, "enable_gqa": True}
+        expected = F.entmax_attention(q, k, v, alpha=alpha, scale=0.5, **options)
+        output, pages_read = cache.attend(q, is_causal, 0.5, alpha=alpha)
+        torch.testing.assert_close(output, expected, **CLOSE)
+        assert pages_read.shape == (2, 4, 3)
+        assert (pages_read >= 1).all()
+        assert (pages_read <= 44).all()
+    if keys is walk and not (
+        isinstance(alpha, float) and alpha < 1.5
+    ):  # nearly softmax, and with weights in many pages
+        assert pages_read.double().mean() < 22
+
+
+@drawn(st.integers(0, 2**32 - 1), st.integers(1, 40), st.integers(1, 9), st.booleans())
+def test_pages_of_adversarial_keys(number, n_keys, page_size, is_tied):
+    """Ties, scores on the edge of the support, bounds that no key attains, keys of any size."""
+    generator = torch.Generator().manual_seed(number)
+    shape = (1, n_keys, 2)
+    k = torch.randint(-2, 3, shape, generator=generator).double()
+    if not is_tied:
+        k = k * 10 ** (3 * torch.rand(shape, generator=generator, dtype=F64) - 2)
+    v, q = torch.eye(n_keys, dtype=F64)[None], torch.tensor([[[1.0, -1.0], [0.0, 0.5]]], dtype=F64)
+    cache = KeyPages(k, v, page_size)
+    for alpha in (1.3, 1.5, 2.0):
+        weights, pages_read = cache.attend(q, scale=1.0, alpha=alpha)
+        expected = F.entmax_attention(q, k, v, scale=1.0, alpha=alpha)
+        torch.testing.assert_close(weights, expected, rtol=0, atol=1e-12)
+        # every page with a weight has been read
+        live = torch.nn.functional.pad(expected, (0, -n_keys % page_size)) > 0
+        live_pages = live.unflatten(-1, (-1, page_size)).any(-1).sum(-1)
+        assert (pages_read >= live_pages).all()
+
+
+def test_clusters_are_skipped():
+    """One cluster of a hundred is near the query: its page and a first handful are read."""
+    centers = draw(100, 16).sign()
+    k = (centers[:, None] + 0.05 * draw(100, 64, 16)).reshape(1, 6400, 16)
+    v, q = draw(1, 6400, 4), 4 * centers[37].reshape(1, 1, 16)
+    output, pages_read = KeyPages(k, v).attend(q)
+    torch.testing.assert_close(output, F.entmax_attention(q, k, v), **CLOSE)
+    assert int(pages_read) == 4
+
+
+def test_pages_in_other_shapes_and_dtypes():
+    skip_unless_multiplied(torch.bfloat16)
+    q, k, v = (draw(n, 8, dtype=torch.bfloat16) for n in (2, 90, 90))
+    output, pages_read = KeyPages(k, v, 8).attend(q)
+    assert output.dtype == torch.bfloat16
+    assert pages_read.shape == (2,)
+    expected = F.entmax_attention(q.double(), k.double(), v.double())
+    half = torch.finfo(torch.bfloat16).eps / 2
+    torch.testing.assert_close(output.double(), expected, rtol=half, atol=1e-6)
+    scale = torch.tensor(-0.3)  # the largest score belongs to the least product
+    q, k, v = (x.float() for x in (q, k, v))
+    found = KeyPages(k, v, 8).attend(q, scale=scale).output
+    torch.testing.assert_close(found, F.entmax_attention(q, k, v, scale=scale), rtol=0, atol=1e-6)
+    q, k, v = draw(1, 3, 8), draw(1, 2, 8), draw(1, 2, 4)
+    first, *others = KeyPages(k, v).attend(q, is_causal=True).output[0]
+    assert (first == 0).all()  # three queries, two keys: the first query is before all of them
+    expected = F.entmax_attention(q, k, v, is_causal=True, query_offset=-1)[0]
+    torch.testing.assert_close(torch.stack([first, *others]), expected, **CLOSE)
+    empty = KeyPages(k[:, :0], v[:, :0])
+    assert (empty.attend(q).output == 0).all()
+    assert math.isnan(KeyPages(k * math.nan, v).attend(q).output[0, 0, 0])
+    assert repr(empty) == "KeyPages of 0 keys in 0 pages of 64"
+
+
+def test_errors_of_pages():
+    cache = KeyPages(torch.ones(2, 5, 4), torch.ones(2, 5, 3))
+    cases = [
+        (ValueError, "page_size must be at least 1", lambda: KeyPages(cache.key, cache.value, 0)),
+        (TypeError, "page_size must be an integer", lambda: KeyPages(cache.key, cache.value, 1.5)),
+        (ValueError, "value must have the heads", lambda: KeyPages(cache.key, torch.ones(2, 4, 3))),
+        (ValueError, "one width", lambda: cache.append(torch.ones(2, 1, 3), torch.ones(2, 1, 3))),
+        (
+            ValueError,
+            "width of the",
+            lambda: cache.append(torch.ones(2, 1, 4), torch.ones(2, 1, 4)),
+        ),
+        (ValueError, "multiple of the 2", lambda: cache.attend(torch.ones(3, 1, 4))),
+        (ValueError, "alpha must be above 1", lambda: cache.attend(torch.ones(2, 1, 4), alpha=1)),
+        (ValueError, "between 1 and 2", lambda: cache.attend(torch.ones(2, 1, 4), alpha=3)),
+        (ValueError, "scale of shape", lambda: cache.attend(cache.key, scale=torch.ones(5))),
+    ]
+    for kind, message, call in cases:
+        with pytest.raises(kind, match=message):
+            call()
+
+
+OPTIONS = [
+    {},
+    {"bias": False, "batch_first": True},
+    {"kdim": 5, "vdim": 7},
+    {"add_bias_kv": True, "add_zero_attn": True, "batch_first": True},
+]
+
+
+def pair_of_layers(options, **more):
+    """PyTorch's layer with random parameters, and ours with the same."""
+    theirs = torch.nn.MultiheadAttention(8, 2, **options, dtype=F64)
+    for x in theirs.parameters():
+        torch.nn.init.normal_(x)
+    ours = SparseAttention(8, 2, **options, dtype=F64, **more)
+    ours.load_state_dict(theirs.state_dict())
+    return theirs, ours
+
+
+def draw_inputs(options, batch=3):
+    widths = 8, options.get("kdim", 8), options.get("vdim", 8)
+    shapes = zip((4, 6, 6), widths, strict=True)
+    inputs = [draw(batch, *shape) for shape in shapes]
+    return inputs if options.get("batch_first") else [x.transpose(0, 1) for x in inputs]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_at_order_one_the_module_is_pytorchs(options):
+    """With its state dict, its masks and its weights."""
+    theirs, ours = pair_of_layers(options, alpha=1.0)
+    inputs = draw_inputs(options)
+    hidden, padding = torch.rand(4, 6) < 0.3, torch.rand(3, 6) < 0.3
+    hidden[:, 0] = padding[:, 0] = False
+    by_head = torch.where(torch.rand(6, 4, 6) < 0.3, -math.inf, draw(6, 4, 6))
+    by_head[..., 0] = 0
+    number = torch.zeros(3, 6, dtype=F64).masked_fill(padding, -math.inf)
+    for masks in (
+        {},
+        {"attn_mask": hidden},
+        {"key_padding_mask": padding},
+        {"attn_mask": hidden, "key_padding_mask": padding},
+        {"attn_mask": by_head, "key_padding_mask": number},
+        {"attn_mask": by_head, "average_attn_weights": False},
+    ):
+        expected, expected_weights = theirs(*inputs, **masks)
+        out, weights = ours(*inputs, **masks)
+        torch.testing.assert_close(out, expected, **CLOSE)
+        torch.testing.assert_close(weights, expected_weights, **CLOSE)
+        out, weights = ours(*inputs, **masks, need_weights=False)
+        torch.testing.assert_close(out, expected, **CLOSE)
+        assert weights is None
+    first = 0 if options.get("batch_first") else 1
+    single = [x.select(first, 0) for x in inputs]
+    for one, other in zip(ours(*single), theirs(*single), strict=True):
+        torch.testing.assert_close(one, other, **CLOSE)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_the_module_is_sparse_and_causal(options):
+    _, layer = pair_of_layers(options)
+    inputs = draw_inputs(options)
+    causal = torch.ones(4, 6, dtype=torch.bool).triu(1)
+    expected, weights = layer(*inputs, attn_mask=causal)
+    assert (weights[..., :6][:, causal] == 0).all()
+    torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]), **CLOSE)
+    for more in ({}, {"need_weights": False}, {"need_weights": False, "attn_mask": causal}):
+        torch.testing.assert_close(layer(*inputs, is_causal=True, **more)[0], expected, **CLOSE)
+
+
+def test_every_head_learns_its_order():
+    layer = SparseAttention(8, 2, learnable=True, dropout=0.3, window=(2, 1), batch_first=True)
+    x = draw(2, 9, 8, dtype=torch.float32)
+    layer(x, x, x, need_weights=False)[0].square().sum().backward()
+    (order,) = [p for name, p in layer.named_parameters() if name == "entmax.logit_alpha"]
+    assert order.shape == (2,)
+    assert (order.grad != 0).all()
+    missing = layer.load_state_dict(
+        torch.nn.MultiheadAttention(8, 2).state_dict(), strict=False
+    ).missing_keys
+    assert missing == ["entmax.logit_alpha"]
+    layer.eval()
+    out = layer(x, x, x, need_weights=False)[0]
+    assert torch.equal(out, layer(x, x, x, need_weights=False)[0])  # nothing is dropped
+    _, weights = layer(x, x, x)
+    far = (torch.arange(9)[:, None] - torch.arange(9) > 2) | torch.ones(9, 9).triu(2).bool()
+    assert (weights[:, far] == 0).all()
+    assert SparseAttention(8, 2, alpha=torch.tensor([1.2, 1.8])).alpha.tolist() == pytest.approx(
+        [1.2, 1.8]
+    )
+    assert repr(layer).startswith("SparseAttention(\n  embed_dim=8, num_heads=2")
+
+
+def test_an_encoder_layer_of_pytorchs_stays_sparse():
+    """It has a fast path for inference that computes a softmax of the layer's parameters."""
+    encoder = torch.nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True, dtype=F64)
+    encoder.self_attn = SparseAttention(8, 2, batch_first=True, dtype=F64)
+    torch.nn.init.normal_(encoder.self_attn.in_proj_weight)
+    x = draw(2, 5, 8)
+    trained = encoder(x)
+    encoder.eval()
+    with torch.no_grad():
+        torch.testing.assert_close(encoder(x), trained.detach(), **CLOSE)
+
+
+def test_the_module_compiles():
+    layer = SparseAttention(8, 2, learnable=True, batch_first=True)
+    compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
+    x = draw(2, 6, 8, dtype=torch.float32)
+    for need in (False, True):
+        out, expected = (f(x, x, x, need_weights=need)[0] for f in (compiled, layer))
+        torch.testing.assert_close(out, expected, rtol=0, atol=1e-6)
+        out.sum().backward()
+        assert layer.entmax.logit_alpha.grad is not None
+
+
+def test_errors_of_the_module():
+    layer, x = SparseAttention(8, 2, batch_first=True), torch.ones(2, 3, 8)
+    with pytest.raises(ValueError, match="2 or 3 axes"):
+        layer(x[0, 0], x, x)
+    with pytest.raises(ValueError, match="attn_mask must be a tensor for scores of shape"):
+        layer(x, x, x, attn_mask=torch.ones(3, 4))
+    with pytest.raises(ValueError, match="key_padding_mask must be a tensor"):
+        layer(x, x, x, key_padding_mask=torch.ones(3, 3))
+    with pytest.raises(ValueError, match="strictly between 1 and 2"):
+        SparseAttention(8, 2, alpha=2.0, learnable=True)
+
+
+class Registry(dict):
+    """What ``transformers`` keeps its attention and mask functions in."""
+
+    def register(self, name, function):
+        self[name] = function
+
+
+def test_registration_with_huggingface(monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(ImportError, match="needs the package transformers"):
+        register_huggingface()
+    attention, masks, sdpa_mask = Registry(), Registry(), object()
+    stand_in = SimpleNamespace(AttentionInterface=attention)
+    monkeypatch.setitem(sys.modules, "transformers", stand_in)
+    monkeypatch.setitem(sys.modules, "transformers.masking_utils", None)
+    register_huggingface("sparse", alpha=2.0)
+    assert masks == {}
+    masking = SimpleNamespace(AttentionMaskInterface=masks, sdpa_mask=sdpa_mask)
+    monkeypatch.setitem(sys.modules, "transformers.masking_utils", masking)
+    register_huggingface()
+    assert masks == {"entmax": sdpa_mask}
+    q, k, v = draw(2, 4, 5, 8), draw(2, 2, 7, 8), draw(2, 2, 7, 6)
+    module = torch.nn.Module()
+    module.is_causal, module.num_key_value_groups = True, 2
+    for name, alpha in (("entmax", 1.5), ("sparse", 2.0)):
+        function, options = attention[name], {"alpha": alpha, "enable_gqa": True}
+        # the last five of seven tokens, the last one alone, all of them with a mask
+        out, weights = function(module, q, k, v, None, scaling=0.3, dropout=0.0)
+        causal = {"is_causal": True, "query_offset": 2}
+        expected = F.entmax_attention(q, k, v, scale=0.3, **causal, **options)
+        assert torch.equal(out, expected.transpose(1, 2))
+        assert weights is None
+        out, weights = function(module, q[:, :, -1:], k, v, None, output_attentions=True)
+        expected = F.entmax_attention(q[:, :, -1:], k, v, **options)
+        torch.testing.assert_close(out, expected.transpose(1, 2), **CLOSE)
+        assert weights.shape == (2, 4, 1, 7)
+        mask = torch.rand(2, 1, 5, 9) > 0.4
+        out, _ = function(module, q, k, v, mask, is_causal=False)
+        expected = F.entmax_attention(q, k, v, mask[..., :7], **options)
+        assert torch.equal(out, expected.transpose(1, 2))
+        with pytest.raises(NotImplementedError, match="no softcap"):
+            function(module, q, k, v, None, softcap=30.0)

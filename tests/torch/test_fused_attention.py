@@ -1,0 +1,147 @@
+"""The Triton kernels of attention, by the interpreter where there is no GPU, against the blocks."""
+
+import math
+
+import pytest
+import torch
+from conftest import TEST_SEED
+
+pytest.importorskip("triton", reason="the kernels need the package triton")
+from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    torch.manual_seed(59 + TEST_SEED)
+
+
+def draw(*shape, dtype=torch.float32):
+    """Normal numbers, rounded to eighths, so that float32 has their inner products exactly."""
+    return (torch.randn(shape) * 8).round().div(8).to(DEVICE, dtype)
+
+
+# width, value's width, L, S, heads, heads of keys, α, options
+CASES = [
+    (16, 16, 70, 70, 2, 2, 1.5, {"is_causal": True}),
+    (40, 24, 65, 130, 4, 2, 2.0, {"is_causal": True, "query_offset": 65}),
+    (64, 128, 33, 129, 1, 1, 1.5, {}),
+    (96, 16, 130, 31, 2, 1, 2.0, {}),
+    (128, 256, 20, 100, 1, 1, 1.5, {"window": (9, 3), "query_offset": 40}),
+    (256, 40, 9, 66, 1, 1, 2.0, {"window": (None, 2)}),
+    (16, 16, 70, 80, 2, 1, 1.5, {"is_causal": True, "documents": ((0, 5, 66, 70), (0, 9, 71, 80))}),
+]
+
+
+def value_and_gradients(given, weights, **options):
+    leaves = [x.clone().requires_grad_() for x in given]
+    out = F.entmax_attention(*leaves, enable_gqa=True, **options)
+    return [out.detach(), *torch.autograd.grad(out, leaves, weights)]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("size", [1.0, 20.0], ids=["dense", "sparse"])
+def test_kernels_agree_with_blocks(case, size):
+    width, value_width, n, s, heads, key_heads, alpha, options = case
+    options = dict(options)
+    if "documents" in options:
+        options["cu_seqlens"] = tuple(
+            torch.tensor(x, device=DEVICE) for x in options.pop("documents")
+        )
+    q, k, v = draw(heads, n, width), draw(key_heads, s, width), draw(key_heads, s, value_width)
+    options |= {"alpha": alpha, "scale": size / math.sqrt(width)}
+    weights = draw(heads, n, value_width)
+    exact = value_and_gradients([x.double() for x in (q, k, v)], weights.double(), **options)
+    found = value_and_gradients([q, k, v], weights, engine="triton", **options)
+    for one, other in zip(found, exact, strict=True):
+        # a rounding of scores up to size 80, and sums of products over up to 256 numbers
+        bound = 2e-6 * max(1.0, size / 2) * max(1.0, float(other.abs().max()))
+        torch.testing.assert_close(one.double(), other, rtol=0, atol=bound)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_kernels_in_half_precision(dtype):
+    if dtype == torch.bfloat16 and DEVICE == "cpu":
+        pytest.skip("Triton's interpreter multiplies the bits of bfloat16 as integers")
+    q, k, v = draw(1, 40, 32, dtype=dtype), draw(1, 70, 32, dtype=dtype), draw(1, 70, 16)
+    v, weights = v.to(dtype), draw(1, 40, 16, dtype=dtype)
+    exact = value_and_gradients([x.double() for x in (q, k, v)], weights.double())
+    found = value_and_gradients([q, k, v], weights, engine="triton")
+    for one, other in zip(found, exact, strict=True):
+        assert one.dtype == dtype
+        # weights and gradients of scores are rounded before their products, and these once more
+        bound = 4 * torch.finfo(dtype).eps * max(1.0, float(other.abs().max()))
+        torch.testing.assert_close(one.double(), other, rtol=0, atol=bound)
+
+
+def test_large_scores_and_queries_that_see_nothing():
+    k = torch.tensor([10000.0, 9999.5, 9999.0, -10000.0, 0.0], device=DEVICE)[None, :, None]
+    q = torch.tensor([1.0, -1.0, 1.0], device=DEVICE)[None, :, None]
+    options = {"scale": 1.0, "query_offset": -1, "is_causal": True}
+    v, weights = draw(1, 5, 16), draw(1, 3, 16)
+    found = value_and_gradients([q, k, v], weights, engine="triton", **options)
+    exact = value_and_gradients([x.double() for x in (q, k, v)], weights.double(), **options)
+    assert (found[0][0, 0] == 0).all()
+    assert (found[1][0, 0] == 0).all()
+    # the gradient in a query is a sum of keys of size 1e4, with weights that sum to zero
+    for one, other, size in zip(found, exact, (1.0, 1e4, 1.0, 1.0), strict=True):
+        torch.testing.assert_close(one.double(), other, rtol=1e-6, atol=2e-6 * size)
+
+
+# of the interpreter's NumPy
+@pytest.mark.filterwarnings("ignore:(invalid value|All-NaN slice):RuntimeWarning")
+def test_nan_stays_in_its_row():
+    q, x = draw(1, 70, 16), draw(1, 70, 16)
+    q[0, 3] = math.nan
+    out = F.entmax_attention(q, x, x, engine="triton")
+    assert out[0, 3].isnan().all()
+    assert not out[0, 4:].isnan().any()
+    assert not out[0, :3].isnan().any()
+
+
+def test_kernels_mark_blocks_with_a_weight_alone():
+    from fitzpatrick.engines.triton.attention_launch import fused_forward
+
+    q = torch.eye(4, device=DEVICE).repeat_interleave(64, 0)[None, :, None].reshape(1, 256, 4)
+    span = torch.stack([torch.zeros(256), torch.full((256,), 256)]).int().to(DEVICE)
+    marks = fused_forward(q, q.clone(), draw(1, 256, 16), span, 20.0, 1.5).marks
+    assert torch.equal(marks[0].cpu(), torch.eye(4, dtype=torch.int8))  # each looks at its own kind
+
+
+def test_kernels_compile_in_a_graph():
+    given = [draw(2, 70, 16).requires_grad_() for _ in range(3)]
+
+    def attend(q, k, v):
+        return F.entmax_attention(q, k, v, is_causal=True, engine="triton")
+
+    out = torch.compile(attend, fullgraph=True, backend="aot_eager")(*given)
+    torch.testing.assert_close(out, attend(*given), rtol=0, atol=0)
+    for one, other in zip(
+        *(torch.autograd.grad(x.sum(), given) for x in (out, attend(*given))), strict=True
+    ):
+        torch.testing.assert_close(one, other, rtol=0, atol=0)
+
+
+def test_what_kernels_refuse():
+    x = draw(1, 5, 16)
+    cases = [
+        ({"attn_mask": torch.ones(5, 5, dtype=torch.bool, device=DEVICE)}, "attn_mask"),
+        ({"alibi_slopes": torch.ones(1, device=DEVICE)}, "alibi_slopes"),
+        ({"scale": torch.ones(1, device=DEVICE)}, "a tensor as scale"),
+        ({"alpha": 1.3}, "alpha other than 1.5 and 2"),
+        ({"dropout_p": 0.5}, "dropout_p"),
+    ]
+    for options, name in cases:
+        with pytest.raises(ValueError, match=f'engine="triton" has no {name}'):
+            F.entmax_attention(x, x, x, engine="triton", **options)
+    with pytest.raises(ValueError, match="has no float64"):
+        F.entmax_attention(x.double(), x.double(), x.double(), engine="triton")
+    with pytest.raises(ValueError, match="has no empty sequences"):
+        F.entmax_attention(x[:, :0], x, x, engine="triton")
+    with pytest.raises(ValueError, match="engine must be one of"):
+        F.entmax_attention(x, x, x, engine="flash")
+    x = x.requires_grad_()
+    out = F.entmax_attention(x, x, x, engine="triton")
+    with pytest.raises(NotImplementedError, match="no second derivatives"):
+        torch.autograd.grad(out.sum(), x, create_graph=True)
