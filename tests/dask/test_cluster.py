@@ -2,7 +2,6 @@
 
 import logging
 import os
-import pickle
 import signal
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 from dask.utils import key_split
 from distributed import Client, LocalCluster
+from distributed.protocol import pickle
 
 from fitzpatrick import linear_model
 from fitzpatrick.dask import ChunkError, FitzpatrickClassifier
