@@ -82,7 +82,7 @@ def nemenyi(k: int) -> float:
 
 
 def bayesian_signed_rank(differences: np.ndarray, rope: float, seed: int = 0) -> np.ndarray:
-    """Probabilities that a further set's difference is below −rope, within it, or above.
+    """Probabilities that a further set's difference is most likely below −rope, within, or above.
 
     Pairwise means of the differences are weighed with Dirichlet draws, as in the Bayesian
     signed-rank test of Benavoli and others; one difference of zero with weight ½ is the prior.

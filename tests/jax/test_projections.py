@@ -246,3 +246,19 @@ def test_parameters_may_be_traced_and_differentiated_and_errors():
     with pytest.raises(ValueError, match=r"G and h must have shapes \(m, 3\) and \(m,\)"):
         fj.projection_polyhedron(jnp.zeros(3), (*equations, jnp.ones((2, 3)), jnp.ones(3)))
     assert_close(fj.projection_simplex(jnp.zeros(2), None), 0.5, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    "name", ["simplex", "l1_sphere", "l1_ball", "l2_sphere", "l2_ball", "linf_ball"]
+)
+def test_sizes_of_zero_and_below(name):
+    """A ball or simplex of size 0 is the point 0; a negative size makes an empty set."""
+    project = getattr(fj, f"projection_{name}")
+    x = np.asarray([2.0, 0.5, -0.1])
+    assert_close(project(x, 0.0), np.zeros(3), rtol=0, atol=0)
+    assert project(x.astype(np.float16), 1.0).dtype == np.float16
+    with pytest.raises(ValueError, match="value must not be negative"):
+        project(x, -1.0)
+    assert np.isnan(jax.jit(project)(x, -1.0)).all()
+    with pytest.raises(ValueError, match="the box is empty"):
+        fj.projection_box(x, (1.0, 0.0))

@@ -252,7 +252,7 @@ def test_errors_of_the_module():
     layer, x = SparseAttention(8, 2, batch_first=True), torch.ones(2, 3, 8)
     with pytest.raises(ValueError, match="2 or 3 axes"):
         layer(x[0, 0], x, x)
-    with pytest.raises(ValueError, match="attn_mask must be a tensor for scores of shape"):
+    with pytest.raises(ValueError, match="attn_mask must have the shape"):
         layer(x, x, x, attn_mask=torch.ones(3, 4))
     with pytest.raises(ValueError, match="key_padding_mask must be a tensor"):
         layer(x, x, x, key_padding_mask=torch.ones(3, 3))
@@ -302,3 +302,21 @@ def test_registration_with_huggingface(monkeypatch):
         assert torch.equal(out, expected.transpose(1, 2))
         with pytest.raises(NotImplementedError, match="no softcap"):
             function(module, q, k, v, None, softcap=30.0)
+
+
+def test_masks_of_another_shape_are_refused():
+    """A transposed mask has as many entries, and hides other keys."""
+    module, x = SparseAttention(8, 2), torch.randn(7, 3, 8)
+    for masks, message in (
+        ({"key_padding_mask": torch.zeros(7, 3, dtype=torch.bool)}, r"shape \(3, 7\), got shape"),
+        ({"key_padding_mask": torch.zeros(21, dtype=torch.bool)}, r"shape \(3, 7\), got shape"),
+        ({"attn_mask": torch.zeros(49)}, r"\(7, 7\) or \(6, 7, 7\), got shape \(49,\)"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            module(x, x, x, **masks)
+    with pytest.raises(TypeError, match="key_padding_mask must be boolean, True where a key is"):
+        module(x, x, x, key_padding_mask=torch.zeros(3, 7, dtype=torch.int64))
+    with pytest.raises(ValueError, match="must have the same batch"):
+        module(x, x[:, :2], x[:, :2])
+    with pytest.raises(ValueError, match="one entry for each of the 2 heads"):
+        SparseAttention(8, 2, alpha=torch.full((3,), 1.5))

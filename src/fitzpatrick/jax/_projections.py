@@ -53,6 +53,20 @@ def _as_points(x: ArrayLike, name: str = "x") -> jax.Array:
     return points
 
 
+def _raise_if_empty(is_empty: jax.Array, message: str) -> None:
+    """Raise, unless JAX traces the values."""
+    if is_concrete(is_empty) and bool(jnp.any(is_empty)):
+        raise ValueError(message)
+
+
+def _as_radius(value: ArrayLike, name: str = "value") -> jax.Array:
+    """A size that must not be negative; NaN if it is, where JAX traces the values."""
+    radius = jnp.asarray(value)
+    is_empty = radius < 0
+    _raise_if_empty(is_empty, f"the set is empty: {name} must not be negative")
+    return jnp.where(is_empty, jnp.nan, radius)
+
+
 def projection_non_negative(x: ArrayLike, hyperparams: Any = None) -> jax.Array:  # noqa: ARG001  # jaxopt's
     """Projection onto x ≥ 0; ``hyperparams`` is not used."""
     return jnp.maximum(_as_points(x), 0)
@@ -65,8 +79,11 @@ def projection_box(x: ArrayLike, hyperparams: tuple[ArrayLike, ArrayLike]) -> ja
         >>> print(projection_box(jnp.asarray([-1.0, 0.3, 2.0]), (0.0, 1.0)))
         [0.  0.3 1. ]
     """
-    lower, upper = hyperparams
-    return jnp.clip(_as_points(x), lower, upper)
+    points = _as_points(x)
+    lower, upper = (jnp.asarray(bound) for bound in hyperparams)
+    is_empty = lower > upper
+    _raise_if_empty(is_empty, "the box is empty: a lower bound is above the upper one")
+    return jnp.where(is_empty, jnp.nan, jnp.clip(points, lower, upper))
 
 
 def projection_hypercube(x: ArrayLike, unit: ArrayLike = 1.0) -> jax.Array:
@@ -76,19 +93,21 @@ def projection_hypercube(x: ArrayLike, unit: ArrayLike = 1.0) -> jax.Array:
 
 def projection_linf_ball(x: ArrayLike, max_value: ArrayLike = 1.0) -> jax.Array:
     """Projection onto ‖x‖_∞ ≤ max_value."""
-    return projection_box(x, (-jnp.asarray(max_value), max_value))
+    radius = _as_radius(max_value, "max_value")
+    return jnp.clip(_as_points(x), -radius, radius)
 
 
 def projection_simplex(x: ArrayLike, value: ArrayLike | None = 1.0) -> jax.Array:
-    """Projection onto x ≥ 0, Σ x = value, for a positive value; None stands for 1.
+    """Projection onto x ≥ 0, Σ x = value; None stands for 1.
 
     Example:
         >>> print(projection_simplex(jnp.asarray([1.0, 0.5, -3.0])))
         [0.75 0.25 0.  ]
     """
-    total = jnp.asarray(1.0 if value is None else value)
-    p: jax.Array = total * Simplex().project(_as_points(x) / total)
-    return p
+    total = _as_radius(1.0 if value is None else value)
+    is_point = total == 0
+    p: jax.Array = Simplex().project(_as_points(x) / jnp.where(is_point, 1, total))
+    return jnp.where(is_point, 0, total * p)
 
 
 def projection_sparse_simplex(
@@ -100,7 +119,7 @@ def projection_sparse_simplex(
         x: (…, n).
         max_nz: how many entries may differ from zero, between 1 and n.
         use_approx_max_nz: True to find the largest entries with ``jax.lax.approx_max_k``.
-        value: the sum, positive; None stands for 1.
+        value: the sum; None stands for 1.
 
     Example:
         >>> print(projection_sparse_simplex(jnp.asarray([0.25, 0.5, 0.125]), 2))
@@ -143,7 +162,7 @@ def projection_l2_sphere(x: ArrayLike, value: ArrayLike = 1.0) -> jax.Array:
     """Projection onto ‖x‖₂ = value; zero stays where it is."""
     points = _as_points(x)
     norm = _norm(points)
-    return points * (jnp.asarray(value) / jnp.where(norm > 0, norm, 1))
+    return points * (_as_radius(value) / jnp.where(norm > 0, norm, 1))
 
 
 def projection_l2_ball(x: ArrayLike, max_value: ArrayLike = 1.0) -> jax.Array:

@@ -29,12 +29,18 @@ def _with_weights(
     return out.reshape(*lead, -1), weights.reshape(*lead, key.shape[-2])
 
 
-def _as_kept(mask: Any, shape: tuple[int, ...], name: str) -> Tensor | None:
+def _as_kept(
+    mask: Any, expected: list[tuple[int, ...]], shape: tuple[int, ...], name: str
+) -> Tensor | None:
     """A mask of ``MultiheadAttention``, where True is left out, in the sense of attention."""
     if mask is None:
         return None
-    if not isinstance(mask, Tensor) or mask.numel() != math.prod(shape):
-        raise ValueError(f"{name} must be a tensor for scores of shape {shape}, got {mask!r}")
+    if not isinstance(mask, Tensor) or tuple(mask.shape) not in expected:
+        got = f"shape {tuple(mask.shape)}" if isinstance(mask, Tensor) else repr(mask)
+        raise ValueError(f"{name} must have the shape {' or '.join(map(str, expected))}, got {got}")
+    if mask.dtype != torch.bool and not mask.dtype.is_floating_point:
+        kinds = "boolean, True where a key is left out, or numbers that are added to the scores"
+        raise TypeError(f"{name} must be {kinds}, got {mask.dtype}")
     shaped: Tensor = mask.reshape(shape)
     return ~shaped if shaped.dtype == torch.bool else shaped
 
@@ -113,6 +119,11 @@ class SparseAttention(nn.MultiheadAttention):
         self._qkv_same_embed_dim = False
         if isinstance(alpha, Tensor) or learnable:
             orders = torch.as_tensor(alpha, dtype=dtype or torch.get_default_dtype(), device=device)
+            if tuple(orders.shape) not in ((), (1,), (num_heads,)):
+                raise ValueError(
+                    f"alpha must be a number or have one entry for each of the {num_heads} heads, "
+                    f"got shape {tuple(orders.shape)}"
+                )
             alpha = orders.expand(num_heads).clone()
         self.entmax = Entmax(alpha, learnable=learnable)
         self.window = window
@@ -167,11 +178,19 @@ class SparseAttention(nn.MultiheadAttention):
             query, key, value = (x.transpose(0, 1) for x in (query, key, value))
         q, k, v = self._project(query, key, value)
         n, length, n_keys = q.shape[0], q.shape[1], k.shape[1]
+        if k.shape[0] != n or v.shape[:2] != (n, n_keys):
+            shapes = ", ".join(str(tuple(x.shape)) for x in (query, key, value))
+            raise ValueError(
+                "query, key and value must have the same batch, and key and value the same "
+                f"length, got {shapes} (batch first)"
+            )
         k, v = self._add_keys(k, v)
         added = k.shape[1] - n_keys
         rows = (n, self.num_heads) if getattr(attn_mask, "ndim", 2) == 3 else (1, 1)
-        mask = _as_kept(attn_mask, (*rows, length, n_keys), "attn_mask")
-        padding = _as_kept(key_padding_mask, (n, 1, 1, n_keys), "key_padding_mask")
+        expected = [(length, n_keys), (n * self.num_heads, length, n_keys)]
+        mask = _as_kept(attn_mask, expected, (*rows, length, n_keys), "attn_mask")
+        padded = [(n, n_keys)] if is_batched else [(n_keys,)]
+        padding = _as_kept(key_padding_mask, padded, (n, 1, 1, n_keys), "key_padding_mask")
         mask = _merge(mask, padding, q.dtype)
         if added and is_causal:  # what was added is seen by all
             causal = torch.ones(length, n_keys, dtype=torch.bool, device=q.device).tril()
