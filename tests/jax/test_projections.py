@@ -262,3 +262,29 @@ def test_sizes_of_zero_and_below(name):
     assert np.isnan(jax.jit(project)(x, -1.0)).all()
     with pytest.raises(ValueError, match="the box is empty"):
         fj.projection_box(x, (1.0, 0.0))
+
+
+def test_answers_at_zero_and_without_bounds():
+    """What cancels is as large as x, and the answer may be zero; infinite bounds are none."""
+    rng = seeded(8)
+    for _ in range(20):
+        a, x = rng.normal(size=(3, 3)), 100 * rng.normal(size=3)
+        nothing = np.zeros((0, 3)), np.zeros(0)
+        cone = np.concatenate([a, -np.ones((1, 3)) @ a])
+        for hyperparams in ((a, np.zeros(3), *nothing), (*nothing, cone, np.zeros(4))):
+            p = fj.projection_polyhedron(x, hyperparams)
+            assert_close(p, np.zeros(3), rtol=0, atol=1e-9 * np.linalg.cond(a))
+        # the first inequality follows from the equation
+        simplex = np.ones((1, 3)), np.ones(1), np.concatenate([np.ones((1, 3)), -np.eye(3)])
+        p = fj.projection_polyhedron(10 * x, (*simplex, np.asarray([1.0, 0, 0, 0])))
+        assert_close(p, fj.projection_simplex(10 * x), rtol=0, atol=1e-11)
+        w = rng.uniform(0.1, 1, size=3)
+        p = fj.projection_box_section(np.abs(x), (0.0, 1.0, w, 0.0), check_feasible=True)
+        assert_close(p, np.zeros(3), rtol=0, atol=1e-10)
+    half = np.zeros((0, 2)), np.zeros(0), np.eye(2), np.asarray([1.0, np.inf])
+    assert_close(
+        fj.projection_polyhedron(np.asarray([2.0, 0.5]), half), [1, 0.5], rtol=0, atol=1e-15
+    )
+    section = 0.0, np.inf, np.asarray([1.0, 0.0]), 1.0
+    p = fj.projection_box_section(np.asarray([1.0, 2.0]), section, check_feasible=True)
+    assert_close(p, [1, 2], rtol=0, atol=1e-15)

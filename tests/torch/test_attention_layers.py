@@ -254,7 +254,7 @@ def test_errors_of_the_module():
         layer(x[0, 0], x, x)
     with pytest.raises(ValueError, match="attn_mask must have the shape"):
         layer(x, x, x, attn_mask=torch.ones(3, 4))
-    with pytest.raises(ValueError, match="key_padding_mask must be a tensor"):
+    with pytest.raises(ValueError, match="key_padding_mask must have the shape"):
         layer(x, x, x, key_padding_mask=torch.ones(3, 3))
     with pytest.raises(ValueError, match="strictly between 1 and 2"):
         SparseAttention(8, 2, alpha=2.0, learnable=True)

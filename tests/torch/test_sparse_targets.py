@@ -418,7 +418,7 @@ def test_stats_of_rows_that_have_none():
             _, stats = loss_of(name)(x, target, return_stats=True)
             assert stats.log_sum_exp.isfinite().tolist() == [False, False, False, True]
             assert stats.entropy.isfinite().tolist() == [False, False, False, True]
-            assert stats.is_correct.tolist() == [False, False, False, True]
+            assert stats.is_correct.tolist() == [False, True, True, True]
 
 
 def test_stats_of_heads_and_modules():
@@ -442,3 +442,14 @@ def test_stats_of_heads_and_modules():
     module = FitzpatrickLogisticLoss(return_stats=True, softcap=2.0)
     _, stats = module(x, labels)
     assert_close(stats.log_sum_exp, capped(x.detach(), 2.0).logsumexp(-1))
+
+
+@pytest.mark.parametrize("name", ["logistic", "sparsemax", "perceptron"])
+def test_stats_of_infinite_scores(name):
+    """As torch.logsumexp has them; a NaN spoils its row."""
+    inf = math.inf
+    x = torch.tensor([[inf, 0.0, 1.0], [-inf, -inf, -inf], [-inf, 2.0, 1.0], [inf, math.nan, 0.0]])
+    _, stats = loss_of(name)(x, torch.tensor([0, 1, 1, 0]), return_stats=True, reduction="none")
+    expected = torch.logsumexp(x, -1)
+    torch.testing.assert_close(stats.log_sum_exp, expected, equal_nan=True)
+    assert stats.is_correct.tolist() == [True, True, True, False]

@@ -62,7 +62,8 @@ def nearest_of_rows(
     p = jax.vmap(project)(x.reshape(-1, x.shape[-1])).reshape(x.shape)
     excess = p @ rows.T - levels
     excess = jnp.where(jnp.arange(len(levels)) < n_equations, jnp.abs(excess), excess)
-    size = jnp.max(jnp.abs(p), axis=-1, keepdims=True) + jnp.abs(levels)
+    # x is as large as the terms that cancel in p
+    size = jnp.max(jnp.maximum(jnp.abs(p), jnp.abs(x)), axis=-1, keepdims=True) + jnp.abs(levels)
     return p, jnp.all(excess <= membership_tolerance(p) * size, axis=-1)
 
 
@@ -76,7 +77,7 @@ def _active_rows(x: jax.Array, rows: jax.Array, levels: jax.Array, n_equations: 
 
     def step(state: _State) -> _State:
         excess = rows @ state.y - levels
-        slack = rounding * (jnp.abs(levels) + jnp.linalg.norm(state.y))
+        slack = rounding * (jnp.abs(levels) + jnp.linalg.norm(state.y) + jnp.linalg.norm(x))
         violations = jnp.where(state.is_active, -jnp.inf, excess - slack)
         is_new = state.entering == _NONE
         entering = jnp.where(is_new, jnp.argmax(violations), state.entering)
@@ -105,7 +106,8 @@ def _active_rows(x: jax.Array, rows: jax.Array, levels: jax.Array, n_equations: 
             state.n_steps + 1,
         )
 
-    start = _nearest_of_equations(x, jnp.where(is_equation[:, None], rows, 0), levels * is_equation)
+    start_levels = jnp.where(is_equation, levels, 0)  # others may be infinite
+    start = _nearest_of_equations(x, jnp.where(is_equation[:, None], rows, 0), start_levels)
     # for vmap and shard_map, whose states vary as x does
     like = 0 * x[0]
     zeros = jnp.zeros_like(levels) + like

@@ -304,6 +304,7 @@ def projection_box_section(
     is_before, is_past = _sides(*map(jax.lax.stop_gradient, (points, w, bottom, top, c)))
     is_free = ~(is_before | is_past) & (w != 0)
     fixed = jnp.where(is_past, top, jnp.where(is_before, bottom, 0))
+    fixed = jnp.where(w == 0, 0, fixed)  # which may be infinite
     rest = c - jnp.sum(w * jnp.where(is_free, points, fixed), axis=-1, keepdims=True)
     square = jnp.sum(jnp.where(is_free, w * w, 0), axis=-1, keepdims=True)
     tau = rest / jnp.where(square > 0, square, 1)
@@ -311,7 +312,7 @@ def projection_box_section(
     p = jnp.clip(p, alpha, beta)
     products = w * p
     error = jnp.abs(jnp.sum(products, axis=-1) - c[..., 0])
-    size = jnp.sum(jnp.abs(products), axis=-1) + jnp.abs(c[..., 0])
+    size = jnp.sum(jnp.abs(products) + jnp.abs(w * points), axis=-1) + jnp.abs(c[..., 0])
     is_inside = error <= membership_tolerance(p) * size
     message = "the box section is empty: no point of the box alpha <= x <= beta has ⟨w, x⟩ = c"
     return _or_nan(p, points, is_inside, message, check_feasible).astype(given.dtype)

@@ -14,7 +14,8 @@ _MAX_SCORES = 1 << 25
 class RowStats(NamedTuple):
     """Numbers of each row, in the shape of losses without a reduction, without derivatives.
 
-    They are of the scores that the loss sees, capped and scaled.
+    They are of the scores that the loss sees, capped and scaled. A head computes none for rows that
+    count for nothing: all numbers of theirs are 0.
 
     Attributes:
         log_sum_exp: log Σ e^θ over the classes.
@@ -86,7 +87,9 @@ def stats_of_chunk(theta: Tensor, target: Tensor, ignore_index: int) -> RowStats
     score = torch.where(y > 0, own * y, 0.0).sum(-1)
     best = own.gather(-1, y.argmax(-1, keepdim=True))
     is_correct = ((best >= top) & (y > 0).any(-1, keepdim=True))[:, 0]
-    return RowStats(top[:, 0] + total.log(), total.log() - mean, score, is_correct)
+    top = top[:, 0]
+    log_sum_exp = torch.where(top.isinf(), top, top + total.log())
+    return RowStats(log_sum_exp, total.log() - mean, score, is_correct)
 
 
 @torch.no_grad()

@@ -22,12 +22,16 @@ def finish_row(theta: Any, top: float, e: Any, score: float, best: float, stats:
     for j in range(len(e)):
         total += e[j]
         along += e[j] * max(theta[j] - top, _LOWEST)
-    is_known = total < np.inf and -np.inf < top < np.inf
-    logarithm = log(total) if is_known else np.nan
-    stats[0] = top + logarithm
-    stats[1] = logarithm - along / total
+    if total < np.inf and -np.inf < top < np.inf:
+        logarithm = log(total)
+        stats[0], stats[1] = top + logarithm, logarithm - along / total
+    else:  # ∞ − ∞, unless a score is NaN
+        for j in range(len(theta)):
+            if theta[j] != theta[j]:
+                top = np.nan
+        stats[0], stats[1] = top, np.nan
     stats[2] = score
-    stats[3] = 1.0 if is_known and best >= top else 0.0
+    stats[3] = 1.0 if best >= top else 0.0
 
 
 @loop
