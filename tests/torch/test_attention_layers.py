@@ -112,6 +112,28 @@ def test_pages_in_other_shapes_and_dtypes():
     assert repr(empty) == "KeyPages of 0 keys in 0 pages of 64"
 
 
+def test_pages_without_a_bound_are_read():
+    """The bound of a page is NaN if a key has infinite entries or NaN, even one that is hidden."""
+    v = torch.arange(12, dtype=F64).reshape(1, 12, 1)
+    q = torch.ones(1, 2, 2, dtype=F64)
+    # a key in each of four pages, all keys of the first five, all keys
+    for places in ([1, 5, 7, 9], list(range(10)), list(range(12))):
+        k = torch.zeros(1, 12, 2, dtype=F64)
+        k[0, :, 0] = torch.linspace(0, 0.1, 12)
+        k[0, places, 1] = -math.inf
+        for alpha in (1.3, 1.5, 2.0):
+            expected = F.entmax_attention(q, k, v, scale=1.0, alpha=alpha)
+            assert expected.isfinite().all()
+            found = KeyPages(k, v, 2).attend(q, scale=1.0, alpha=alpha).output
+            torch.testing.assert_close(found, expected, **CLOSE)
+    k = torch.linspace(0, 0.1, 12, dtype=F64).reshape(1, 12, 1).clone()
+    k[0, 11] = math.nan
+    expected = F.entmax_attention(q[..., :1], k, v, is_causal=True, query_offset=10, scale=1.0)
+    assert expected.isnan().flatten().tolist() == [False, True]
+    found = KeyPages(k, v, 2).attend(q[..., :1], True, 1.0).output
+    torch.testing.assert_close(found, expected, equal_nan=True, **CLOSE)
+
+
 def test_errors_of_pages():
     cache = KeyPages(torch.ones(2, 5, 4), torch.ones(2, 5, 3))
     cases = [
@@ -254,7 +276,7 @@ def test_errors_of_the_module():
         layer(x[0, 0], x, x)
     with pytest.raises(ValueError, match="attn_mask must have the shape"):
         layer(x, x, x, attn_mask=torch.ones(3, 4))
-    with pytest.raises(ValueError, match="key_padding_mask must be a tensor"):
+    with pytest.raises(ValueError, match="key_padding_mask must have the shape"):
         layer(x, x, x, key_padding_mask=torch.ones(3, 3))
     with pytest.raises(ValueError, match="strictly between 1 and 2"):
         SparseAttention(8, 2, alpha=2.0, learnable=True)

@@ -218,9 +218,11 @@ class KeyPages:
             scores = torch.cat([scores, products[is_key]])
             places = torch.cat([places, new[is_key]])
             call = EntmaxCall("", 0.0, engine)
-            weights = link._solve(scores[None], order.reshape(1), None, call)[0]
+            row = scores[None]
+            weights = link._solve(row, order.reshape(1), row != -math.inf, call)[0]
             top = float(scores.max())
             reach = float(weights.max()) ** beta / beta
             tau = top - reach - 16 * torch.finfo(query.dtype).eps * (abs(top) + reach)
-            take = min(done, int((falling > tau).sum()) - done)
+            # NaN, which sorts as the largest, rules no page out: neither as a bound nor as τ
+            take = min(done, int((~(falling <= tau)).sum()) - done)
         return weights, places, done

@@ -3,6 +3,7 @@
 import functools
 import importlib
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -30,7 +31,7 @@ def _with_weights(
 
 
 def _as_kept(
-    mask: Any, expected: list[tuple[int, ...]], shape: tuple[int, ...], name: str
+    mask: Any, expected: Sequence[tuple[int, ...]], shape: tuple[int, ...], name: str
 ) -> Tensor | None:
     """A mask of ``MultiheadAttention``, where True is left out, in the sense of attention."""
     if mask is None:
