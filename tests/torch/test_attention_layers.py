@@ -224,6 +224,31 @@ def test_the_module_is_sparse_and_causal(options):
         torch.testing.assert_close(layer(*inputs, is_causal=True, **more)[0], expected, **CLOSE)
 
 
+@pytest.mark.parametrize(
+    "added", [["add_bias_kv"], ["add_zero_attn"], ["add_bias_kv", "add_zero_attn"]], ids="-".join
+)
+@pytest.mark.parametrize("window", [(0, 0), (1, None), (None, 1)])
+@pytest.mark.parametrize("alpha", [1.0, 1.5])
+def test_a_window_does_not_hide_added_keys(added, window, alpha):
+    options = {"batch_first": True} | dict.fromkeys(added, True)
+    _, plain = pair_of_layers(options, alpha=alpha)
+    windowed = SparseAttention(8, 2, **options, dtype=F64, alpha=alpha, window=window)
+    windowed.load_state_dict(plain.state_dict())
+    inputs = draw_inputs(options)
+    ahead = torch.arange(6) - torch.arange(4)[:, None]
+    left, right = (math.inf if x is None else x for x in window)
+    far = (-ahead > left) | (ahead > right)
+    for is_causal in (False, True):
+        hidden = far | (ahead > 0) if is_causal else far
+        expected, expected_weights = plain(*inputs, attn_mask=hidden)
+        out, weights = windowed(*inputs, is_causal=is_causal)
+        torch.testing.assert_close(out, expected, **CLOSE)
+        torch.testing.assert_close(weights, expected_weights, **CLOSE)
+        assert alpha > 1 or (weights[..., 6:] > 0).all()
+        out, _ = windowed(*inputs, is_causal=is_causal, need_weights=False)
+        torch.testing.assert_close(out, expected, **CLOSE)
+
+
 def test_every_head_learns_its_order():
     layer = SparseAttention(8, 2, learnable=True, dropout=0.3, window=(2, 1), batch_first=True)
     x = draw(2, 9, 8, dtype=torch.float32)
