@@ -134,6 +134,20 @@ def test_pages_without_a_bound_are_read():
     torch.testing.assert_close(found, expected, equal_nan=True, **CLOSE)
 
 
+@pytest.mark.parametrize(("batch", "heads", "n"), [(0, 2, 3), (2, 2, 0), (0, 2, 0), (2, 0, 3)])
+def test_pages_for_nothing(batch, heads, n):
+    """Without a batch, a head or a query."""
+    cache = KeyPages(torch.ones(batch, heads, 5, 8), torch.ones(batch, heads, 5, 3), 2)
+    cache.append(torch.ones(batch, heads, 2, 8), torch.ones(batch, heads, 2, 3))
+    assert cache.key.shape == (batch, heads, 7, 8)
+    assert cache.value.shape == (batch, heads, 7, 3)
+    for alpha in (1.5, torch.full((2 * heads,), 1.5)):
+        q = torch.ones(batch, 2 * heads, n, 8)
+        output, pages_read = cache.attend(q, is_causal=True, alpha=alpha)
+        assert output.shape == (batch, 2 * heads, n, 3)
+        assert pages_read.shape == (batch, 2 * heads, n)
+
+
 def test_errors_of_pages():
     cache = KeyPages(torch.ones(2, 5, 4), torch.ones(2, 5, 3))
     cases = [
@@ -247,6 +261,22 @@ def test_a_window_does_not_hide_added_keys(added, window, alpha):
         assert alpha > 1 or (weights[..., 6:] > 0).all()
         out, _ = windowed(*inputs, is_causal=is_causal, need_weights=False)
         torch.testing.assert_close(out, expected, **CLOSE)
+
+
+@pytest.mark.parametrize("sizes", [(0, 3, 4), (2, 0, 4), (2, 3, 0), (0, 0, 0)])
+@pytest.mark.parametrize("alpha", [1.0, 1.5, torch.tensor([1.2, 1.7])], ids=["1", "1.5", "heads"])
+def test_the_module_of_empty_inputs(sizes, alpha):
+    """An empty batch, no queries, or no keys, without which only the bias is left."""
+    n, length, n_keys = sizes
+    layer = SparseAttention(8, 2, batch_first=True, alpha=alpha)
+    torch.nn.init.ones_(layer.out_proj.bias)
+    query, key = torch.ones(n, length, 8), torch.ones(n, n_keys, 8)
+    for masks in ({}, {"is_causal": True}, {"key_padding_mask": key[..., 0] < 0}):
+        out, weights = layer(query, key, key, **masks)
+        assert out.shape == (n, length, 8)
+        assert weights.shape == (n, length, n_keys)
+        assert (out == 1).all()
+        assert torch.equal(layer(query, key, key, need_weights=False, **masks)[0], out)
 
 
 def test_every_head_learns_its_order():

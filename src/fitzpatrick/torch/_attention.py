@@ -323,7 +323,7 @@ def attend_densely(t: Tensors, numbers: Numbers) -> tuple[Tensor, Tensor]:
         query, key, value = (widen(x) for x in t[:3])
         z = query @ key[:, :, None].mT
         z = _add_bias(z, t, numbers.scale)
-        rows = z.reshape(-1, z.shape[-1])
+        rows = z.flatten(0, -2)
         orders = None if t.alpha is None else t.alpha[..., None].expand(z.shape[:4]).reshape(-1)
         if rows.numel():
             p = link.entmax_rows(rows, orders, rows != -math.inf, numbers.link)

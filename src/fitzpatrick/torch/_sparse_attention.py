@@ -27,7 +27,7 @@ def _with_weights(
     tensors, numbers = prepare(query, key, value, attn_mask, **asked)
     out, weights = attend_densely(tensors, numbers)
     lead = query.shape[:-1]
-    return out.reshape(*lead, -1), weights.reshape(*lead, key.shape[-2])
+    return out.reshape(*lead, value.shape[-1]), weights.reshape(*lead, key.shape[-2])
 
 
 def _as_kept(
