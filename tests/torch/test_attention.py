@@ -276,6 +276,22 @@ def test_order_one_is_pytorchs_own(monkeypatch):
     torch.testing.assert_close(out, expected, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("alpha", [1.0, 1.5])
+@pytest.mark.parametrize("lead", [(), (4,), (2, 4), (3, 2, 4)])
+def test_masks_are_broadcast(lead, alpha):
+    """From any number of axes, with a size of one in any of them."""
+    q, k, v = draw(*lead, 5, 8), draw(*lead, 7, 8), draw(*lead, 7, 3)
+    full = *lead, 5, 7
+    options = {"alpha": alpha, "enable_gqa": True}
+    for first in range(len(full) + 1):
+        for shape in itertools.product(*((1, size) for size in full[first:])):
+            seen = torch.rand(shape) > 0.3
+            for mask in (seen, draw(*shape), draw(*shape, dtype=torch.float64)):
+                out = F.entmax_attention(q, k, v, mask, **options)
+                expected = F.entmax_attention(q, k, v, mask.expand(full).contiguous(), **options)
+                torch.testing.assert_close(out, expected, rtol=0, atol=2e-6)
+
+
 def test_the_backward_pass_keeps_no_scores():
     q, k, v = (draw(1, 2, 300, 8).requires_grad_() for _ in range(3))
     kept = []

@@ -112,6 +112,42 @@ def test_pages_in_other_shapes_and_dtypes():
     assert repr(empty) == "KeyPages of 0 keys in 0 pages of 64"
 
 
+def test_pages_without_a_bound_are_read():
+    """The bound of a page is NaN if a key has infinite entries or NaN, even one that is hidden."""
+    v = torch.arange(12, dtype=F64).reshape(1, 12, 1)
+    q = torch.ones(1, 2, 2, dtype=F64)
+    # a key in each of four pages, all keys of the first five, all keys
+    for places in ([1, 5, 7, 9], list(range(10)), list(range(12))):
+        k = torch.zeros(1, 12, 2, dtype=F64)
+        k[0, :, 0] = torch.linspace(0, 0.1, 12)
+        k[0, places, 1] = -math.inf
+        for alpha in (1.3, 1.5, 2.0):
+            expected = F.entmax_attention(q, k, v, scale=1.0, alpha=alpha)
+            assert expected.isfinite().all()
+            found = KeyPages(k, v, 2).attend(q, scale=1.0, alpha=alpha).output
+            torch.testing.assert_close(found, expected, **CLOSE)
+    k = torch.linspace(0, 0.1, 12, dtype=F64).reshape(1, 12, 1).clone()
+    k[0, 11] = math.nan
+    expected = F.entmax_attention(q[..., :1], k, v, is_causal=True, query_offset=10, scale=1.0)
+    assert expected.isnan().flatten().tolist() == [False, True]
+    found = KeyPages(k, v, 2).attend(q[..., :1], True, 1.0).output
+    torch.testing.assert_close(found, expected, equal_nan=True, **CLOSE)
+
+
+@pytest.mark.parametrize(("batch", "heads", "n"), [(0, 2, 3), (2, 2, 0), (0, 2, 0), (2, 0, 3)])
+def test_pages_for_nothing(batch, heads, n):
+    """Without a batch, a head or a query."""
+    cache = KeyPages(torch.ones(batch, heads, 5, 8), torch.ones(batch, heads, 5, 3), 2)
+    cache.append(torch.ones(batch, heads, 2, 8), torch.ones(batch, heads, 2, 3))
+    assert cache.key.shape == (batch, heads, 7, 8)
+    assert cache.value.shape == (batch, heads, 7, 3)
+    for alpha in (1.5, torch.full((2 * heads,), 1.5)):
+        q = torch.ones(batch, 2 * heads, n, 8)
+        output, pages_read = cache.attend(q, is_causal=True, alpha=alpha)
+        assert output.shape == (batch, 2 * heads, n, 3)
+        assert pages_read.shape == (batch, 2 * heads, n)
+
+
 def test_errors_of_pages():
     cache = KeyPages(torch.ones(2, 5, 4), torch.ones(2, 5, 3))
     cases = [
@@ -200,6 +236,47 @@ def test_the_module_is_sparse_and_causal(options):
     torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]), **CLOSE)
     for more in ({}, {"need_weights": False}, {"need_weights": False, "attn_mask": causal}):
         torch.testing.assert_close(layer(*inputs, is_causal=True, **more)[0], expected, **CLOSE)
+
+
+@pytest.mark.parametrize(
+    "added", [["add_bias_kv"], ["add_zero_attn"], ["add_bias_kv", "add_zero_attn"]], ids="-".join
+)
+@pytest.mark.parametrize("window", [(0, 0), (1, None), (None, 1)])
+@pytest.mark.parametrize("alpha", [1.0, 1.5])
+def test_a_window_does_not_hide_added_keys(added, window, alpha):
+    options = {"batch_first": True} | dict.fromkeys(added, True)
+    _, plain = pair_of_layers(options, alpha=alpha)
+    windowed = SparseAttention(8, 2, **options, dtype=F64, alpha=alpha, window=window)
+    windowed.load_state_dict(plain.state_dict())
+    inputs = draw_inputs(options)
+    ahead = torch.arange(6) - torch.arange(4)[:, None]
+    left, right = (math.inf if x is None else x for x in window)
+    far = (-ahead > left) | (ahead > right)
+    for is_causal in (False, True):
+        hidden = far | (ahead > 0) if is_causal else far
+        expected, expected_weights = plain(*inputs, attn_mask=hidden)
+        out, weights = windowed(*inputs, is_causal=is_causal)
+        torch.testing.assert_close(out, expected, **CLOSE)
+        torch.testing.assert_close(weights, expected_weights, **CLOSE)
+        assert alpha > 1 or (weights[..., 6:] > 0).all()
+        out, _ = windowed(*inputs, is_causal=is_causal, need_weights=False)
+        torch.testing.assert_close(out, expected, **CLOSE)
+
+
+@pytest.mark.parametrize("sizes", [(0, 3, 4), (2, 0, 4), (2, 3, 0), (0, 0, 0)])
+@pytest.mark.parametrize("alpha", [1.0, 1.5, torch.tensor([1.2, 1.7])], ids=["1", "1.5", "heads"])
+def test_the_module_of_empty_inputs(sizes, alpha):
+    """An empty batch, no queries, or no keys, without which only the bias is left."""
+    n, length, n_keys = sizes
+    layer = SparseAttention(8, 2, batch_first=True, alpha=alpha)
+    torch.nn.init.ones_(layer.out_proj.bias)
+    query, key = torch.ones(n, length, 8), torch.ones(n, n_keys, 8)
+    for masks in ({}, {"is_causal": True}, {"key_padding_mask": key[..., 0] < 0}):
+        out, weights = layer(query, key, key, **masks)
+        assert out.shape == (n, length, 8)
+        assert weights.shape == (n, length, n_keys)
+        assert (out == 1).all()
+        assert torch.equal(layer(query, key, key, need_weights=False, **masks)[0], out)
 
 
 def test_every_head_learns_its_order():

@@ -323,7 +323,7 @@ def attend_densely(t: Tensors, numbers: Numbers) -> tuple[Tensor, Tensor]:
         query, key, value = (widen(x) for x in t[:3])
         z = query @ key[:, :, None].mT
         z = _add_bias(z, t, numbers.scale)
-        rows = z.reshape(-1, z.shape[-1])
+        rows = z.flatten(0, -2)
         orders = None if t.alpha is None else t.alpha[..., None].expand(z.shape[:4]).reshape(-1)
         if rows.numel():
             p = link.entmax_rows(rows, orders, rows != -math.inf, numbers.link)
@@ -409,10 +409,14 @@ def entmax_attention(
     has_extras = window is not None or cu_seqlens is not None or alibi_slopes is not None
     is_masked_twice = is_causal and (attn_mask is not None or query_offset != 0)
     if numbers.alpha == 1 and not (has_extras or is_masked_twice or isinstance(scale, Tensor)):
-        if attn_mask is not None and attn_mask.dtype != torch.bool:
-            attn_mask = attn_mask.to(query.dtype)
+        if attn_mask is not None:
+            # with all axes of the scores: PyTorch does not take fewer than two
+            attn_mask = attn_mask[(None,) * (query.ndim - attn_mask.ndim)]
+            if attn_mask.dtype != torch.bool:
+                attn_mask = attn_mask.to(query.dtype)
+        shares = enable_gqa and query.ndim > 2  # PyTorch looks for an axis of heads
         return nn.scaled_dot_product_attention(
-            query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
+            query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=shares
         )
     if arguments.is_transformed():
         out = attend_densely(tensors, numbers)[0]

@@ -194,6 +194,13 @@ def _span(query: Tensor, n_keys: int, window: Window, cu_seqlens: Any, query_off
     return torch.stack([level, first, last])
 
 
+def seen_keys(query: Tensor, n_keys: int, window: Window | None, is_causal: bool) -> Tensor:
+    """Which keys a window or causality lets each query see, (L, S)."""
+    span = _span(query, n_keys, _as_window(window, is_causal), None, 0)[..., None]
+    places = torch.arange(n_keys, device=query.device)
+    return (places >= span[1]) & (places < span[2])
+
+
 def prepare(
     query: Tensor,
     key: Tensor,

@@ -117,7 +117,8 @@ class KeyPages:
         self._reserve(self.n_pages)
         for pages, rows in ((self._key, key), (self._value, value)):
             joined = pages.flatten(2, 3)
-            joined[:, :, start : start + n] = rows.detach().reshape(*joined.shape[:2], n, -1)
+            part = joined[:, :, start : start + n]
+            part.copy_(rows.detach().reshape(part.shape))
         first = start // size
         touched = self._key[:, :, first : self.n_pages]
         places = torch.arange(first * size, self.n_pages * size, device=key.device)
@@ -181,7 +182,8 @@ class KeyPages:
             values = self._value[at].flatten(0, 1)[places[is_live]]
             out[row] = (p[is_live] @ widen(values)).to(out.dtype)
         shape = query.shape[:-1]
-        return PagedAttention(out.reshape(*shape, -1), counts.reshape(shape).to(query.device))
+        counts = counts.reshape(shape).to(query.device)
+        return PagedAttention(out.reshape(*shape, self._value.shape[-1]), counts)
 
     def _numbers(self, x: Any, query: Tensor, groups: int, name: str) -> Tensor:
         """One number for each query, (B, K, G L), on the host if it is an order."""
@@ -190,7 +192,8 @@ class KeyPages:
             number = check_order(x) if name == "alpha" else float(x)
             x = torch.tensor(number, dtype=torch.float64, device=query.device)
         heads = by_head(x, query, (b, k, groups), name)[..., None]
-        return heads.expand(b, k, groups, query.shape[-2]).reshape(b, k, -1)
+        n = query.shape[-2]
+        return heads.expand(b, k, groups, n).reshape(b, k, groups * n)
 
     def _bounds(self, query: Tensor) -> Tensor:
         """What no score of a page exceeds, as it is computed: (B, K, queries, pages)."""
@@ -218,9 +221,11 @@ class KeyPages:
             scores = torch.cat([scores, products[is_key]])
             places = torch.cat([places, new[is_key]])
             call = EntmaxCall("", 0.0, engine)
-            weights = link._solve(scores[None], order.reshape(1), None, call)[0]
+            row = scores[None]
+            weights = link._solve(row, order.reshape(1), row != -math.inf, call)[0]
             top = float(scores.max())
             reach = float(weights.max()) ** beta / beta
             tau = top - reach - 16 * torch.finfo(query.dtype).eps * (abs(top) + reach)
-            take = min(done, int((falling > tau).sum()) - done)
+            # NaN, which sorts as the largest, rules no page out: neither as a bound nor as τ
+            take = min(done, int((~(falling <= tau)).sum()) - done)
         return weights, places, done

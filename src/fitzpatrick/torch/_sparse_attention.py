@@ -11,7 +11,7 @@ import torch.nn.functional as nn_functional
 from torch import Tensor, nn
 
 from ._attention import attend_densely, entmax_attention
-from ._attention_call import Window, as_one_dtype, prepare
+from ._attention_call import Window, as_one_dtype, prepare, seen_keys
 from .activations import Entmax
 
 __all__ = ["SparseAttention", "register_huggingface"]
@@ -27,7 +27,7 @@ def _with_weights(
     tensors, numbers = prepare(query, key, value, attn_mask, **asked)
     out, weights = attend_densely(tensors, numbers)
     lead = query.shape[:-1]
-    return out.reshape(*lead, -1), weights.reshape(*lead, key.shape[-2])
+    return out.reshape(*lead, value.shape[-1]), weights.reshape(*lead, key.shape[-2])
 
 
 def _as_kept(
@@ -193,9 +193,10 @@ class SparseAttention(nn.MultiheadAttention):
         padded = [(n, n_keys)] if is_batched else [(n_keys,)]
         padding = _as_kept(key_padding_mask, padded, (n, 1, 1, n_keys), "key_padding_mask")
         mask = _merge(mask, padding, q.dtype)
-        if added and is_causal:  # what was added is seen by all
-            causal = torch.ones(length, n_keys, dtype=torch.bool, device=q.device).tril()
-            mask, is_causal = _merge(mask, causal[None, None], q.dtype), False
+        window = self.window
+        if added and (is_causal or window is not None):  # what was added is seen by all
+            seen = seen_keys(q, n_keys, window, is_causal)
+            mask, window, is_causal = _merge(mask, seen[None, None], q.dtype), None, False
         if added and mask is not None:
             mask = nn_functional.pad(mask, (0, added), value=mask.dtype == torch.bool)
         q, k, v = (
@@ -206,7 +207,7 @@ class SparseAttention(nn.MultiheadAttention):
             "dropout_p": self.dropout if self.training else 0.0,
             "is_causal": is_causal,
             "alpha": self.alpha,
-            "window": self.window,
+            "window": window,
         }
         weights = None
         if need_weights:
