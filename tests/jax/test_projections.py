@@ -190,47 +190,34 @@ def _as_jax(arrays):
     return jax.tree.map(jnp.asarray, arrays)
 
 
-def test_transport_and_birkhoff():
+@pytest.mark.parametrize(
+    ("name", "points"),
+    [
+        ("projection", lambda plans, x: plans.project(x)),
+        ("kl_projection", lambda plans, x: fp.regularizers.Negentropy(plans).link(x)),
+    ],
+)
+def test_plans(name, points):
     """Derivatives in the matrix and in marginals, whose directions keep their totals equal."""
+    project = getattr(fj, f"{name}_transport")
     x, dx, weights = seeded(5).normal(size=(3, 3, 4))
     a, b = np.asarray([0.5, 1.0, 1.5]), np.asarray([0.75, 0.75, 0.5, 1.0])
     da, db = np.asarray([1.0, -0.5, -0.5]), np.asarray([0.5, -0.5, 1.0, -1.0])
 
     @jax.jit
     def total(t):
-        p = fj.projection_transport(x + t * dx, (a + t * da, b + t * db))
+        p = project(x + t * dx, (a + t * da, b + t * db))
         return jnp.sum(p * weights), p
 
     slope = jax.jit(jax.grad(total, has_aux=True))(0.0)[0]
     p, h = total(0.0)[1], 1e-6
-    assert_close(p, fp.sets.Transport(tuple(a), tuple(b)).project(x), rtol=0, atol=1e-13)
+    assert_close(p, points(fp.sets.Transport(tuple(a), tuple(b)), x), rtol=0, atol=1e-13)
     assert_close(slope, (total(h)[0] - total(-h)[0]) / (2 * h), **DIFFERENCES)
-    square = x[:, :3]
-    found = jax.jit(fj.projection_birkhoff)(square)
-    assert_close(found, fp.sets.Birkhoff().project(square), rtol=0, atol=1e-13)
+    square, onto_birkhoff = x[:, :3], getattr(fj, f"{name}_birkhoff")
+    found = jax.jit(onto_birkhoff)(square)
+    assert_close(found, points(fp.sets.Birkhoff(), square), rtol=0, atol=1e-13)
     with pytest.raises(ValueError, match=r"sim_matrix must be square, \(…, n, n\), got \(3, 4\)"):
-        fj.projection_birkhoff(x)
-
-
-def test_entropic_plans():
-    """Those of Sinkhorn's link; derivatives in the matrix and in marginals."""
-    x, dx, weights = seeded(5).normal(size=(3, 2, 3))
-    a, b = np.asarray([0.5, 1.0]), np.asarray([0.75, 0.25, 0.5])
-    da, db = np.asarray([1.0, -1.0]), np.asarray([0.5, -1.0, 0.5])
-
-    @jax.jit
-    def total(t):
-        p = fj.kl_projection_transport(x + t * dx, (a + t * da, b + t * db))
-        return jnp.sum(p * weights), p
-
-    slope = jax.jit(jax.grad(total, has_aux=True))(0.0)[0]
-    p, h = total(0.0)[1], 1e-6
-    plans = fp.sets.Transport(tuple(a), tuple(b))
-    assert_close(p, fp.regularizers.Negentropy(plans).link(x), rtol=0, atol=1e-13)
-    assert_close(slope, (total(h)[0] - total(-h)[0]) / (2 * h), **DIFFERENCES)
-    found = fj.kl_projection_birkhoff(x[:, :2])
-    expected = fp.regularizers.Negentropy(fp.sets.Birkhoff()).link(x[:, :2])
-    assert_close(found, expected, rtol=0, atol=1e-13)
+        onto_birkhoff(x)
 
 
 def test_parameters_may_be_traced_and_differentiated_and_errors():
