@@ -219,6 +219,21 @@ def test_orders_near_the_ends_are_solved(alpha):
         assert value[7] == pytest.approx(loss.value(y[7], theta[7]), rel=1e-12)
 
 
+@pytest.mark.parametrize("order", [3, 4, 6])
+@pytest.mark.parametrize("alpha", [1.2, 1.5, 1.8])
+def test_targets_that_are_a_sparse_link(alpha, order):
+    """Zeros of the link are zeros of the chain, although rounding errors may lie above them."""
+    rng = seeded(9)
+    loss = fp.FitzpatrickLoss(Tsallis(alpha), order=order)
+    for scale in np.geomspace(0.1, 30, 40):
+        theta = scale * rng.normal(size=(5, 8))
+        y = loss.link(theta)
+        # the link is as exact as the scores are, and slopes of the potential amplify that
+        bound = 64 * eps("float64") * (1 + np.abs(theta).max()) / (alpha - 1)
+        assert_at_most(loss.value(y, theta), 0.0, bound)
+        assert_at_most(np.abs(loss.gradient(y, theta)), 0.0, bound)
+
+
 def test_chains_that_are_not_solved_raise():
     rng = seeded(14)
     y, theta = rng.dirichlet(np.ones(20), 50), 100 * rng.normal(size=(50, 20))

@@ -217,7 +217,11 @@ class CoinChain(ChainFormulas):
 
 @dataclass(frozen=True, eq=False)
 class TsallisChain(ChainFormulas):
-    """ψ'(p) = p^β/β, in terms of w = log(p/y); where y = 0, w = ψ'(p), and p is 0 below 0."""
+    """ψ'(p) = p^β/β, in terms of w = log(p/y); where y = 0, w = ψ'(p), and p is 0 below 0.
+
+    Where y = 0, w up to a rounding error counts as 0: at targets near the link a point there is
+    zero, and one that is not would keep the next from being zero.
+    """
 
     y: Array
     beta: float
@@ -233,6 +237,10 @@ class TsallisChain(ChainFormulas):
     def _safe_y(self) -> Array:
         xp = namespace(self.y)
         return xp.where(self._has_target, self.y, xp.ones_like(self.y))
+
+    @property
+    def _dust(self) -> float:
+        return 16 * eps(self.y) / self.beta
 
     def _split(self, w: Array) -> tuple[Array, Array]:
         """log(p/y) where y > 0, and ψ'(p) where y = 0; zero elsewhere."""
@@ -258,13 +266,13 @@ class TsallisChain(ChainFormulas):
         return namespace(w).where(self._has_target, rise, u)
 
     def is_seen(self, w: Array) -> Array:
-        return self._has_target | (w > 0)
+        return self._has_target | (w > self._dust)
 
     def _power(self, w: Array) -> Array:
         """p^β."""
         xp = namespace(w)
         x, u = self._split(w)
-        positive = xp.where(u > 0, self.beta * u, xp.zeros_like(u))
+        positive = xp.where(u > self._dust, self.beta * u, xp.zeros_like(u))
         return xp.where(self._has_target, self._safe_y**self.beta * xp.exp(self.beta * x), positive)
 
     def point(self, w: Array) -> tuple[Array, Array]:
