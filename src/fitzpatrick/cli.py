@@ -87,6 +87,7 @@ _OPTIONS = {
     "no_header": _flag(
         "The first line is data; columns are called column_1, column_2, …", "--no-header"
     ),
+    "sheet": _option("Sheet of an Excel workbook; by default the first.", "NAME"),
     # what is fitted
     "names": typer.Argument(
         metavar="DATASET", help="Names of data sets, or 'all'. [default: yeast]"
@@ -171,6 +172,7 @@ class Source:
     decimal: DecimalMark | None = None
     normalize: bool = False
     no_header: bool = False
+    sheet: str = ""
 
     def read(
         self, *, plain: bool = False, test: Path | None = None, like: "Table | None" = None
@@ -191,6 +193,7 @@ class Source:
             decimal=self.decimal,
             normalize=self.normalize,
             header=not self.no_header,
+            sheet=self.sheet,
         )
         given = test or self.file, _names(self.targets) or None, self.format, like
         return read_table(*given, ignore=_names(self.ignore), plain=plain, options=options)
@@ -475,6 +478,7 @@ def predict(
     keep: str = "",
     decimal: DecimalMark | None = None,
     no_header: bool = False,
+    sheet: str = "",
 ) -> None:
     """Predict the targets of a file, as CSV.
 
@@ -491,9 +495,9 @@ def predict(
         _check_not_input(file, output)
         _check_not_input(model, output)
     loaded = model_files.load(model)
-    header = not no_header
-    table = read_inputs(file, loaded.columns, format, header=header, decimal=decimal)
-    kept = read_cells(file, _names(keep), format, header=header) if keep else None
+    how: Any = {"header": not no_header, "sheet": sheet}
+    table = read_inputs(file, loaded.columns, format, decimal=decimal, **how)
+    kept = read_cells(file, _names(keep), format, **how) if keep else None
     for note in table.notes:
         typer.echo(f"note: {note}", err=True)  # standard output is for the predictions
     try:

@@ -357,6 +357,26 @@ def test_errors_say_that_a_first_line_may_be_data(tmp_path, targets, ways):
         read_table(path, targets)
 
 
+def test_long_lists_of_columns_show_the_last_ones(tmp_path):
+    """Targets are often the last columns, and a name that is misspelled is near the right one."""
+    names = [f"x{i}" for i in range(30)]
+    path = write(tmp_path, ",".join(names) + "\n" + ",".join("0" * 30) + "\n")
+    with pytest.raises(DataError, match=r"are x0, x1, .*, x14, …, x25, x26, x27, x28, x29$"):
+        read_table(path, ["X29"])
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.arff"])
+def test_class_names_as_numbers(tmp_path, name):
+    text = (
+        "x,y\n"
+        if name == "a.csv"
+        else "@relation r\n@attribute x real\n@attribute y {u,v}\n@data\n"
+    )
+    path = write(tmp_path, text + "1,u\n2,v\n", name)
+    with pytest.raises(DataError, match="if these are class names: fitzpatrick fit --loss fitz"):
+        read_table(path, Y, plain=True)
+
+
 def test_options_are_checked():
     for wrong, problem in (
         ({"missing": "mean"}, "missing must be one of 'impute', 'drop-targets', "),

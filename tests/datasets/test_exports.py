@@ -9,7 +9,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fitzpatrick.datasets import DataError, _tables, load_dataset, read_inputs, read_table
+from fitzpatrick.datasets import (
+    Columns,
+    DataError,
+    ReadOptions,
+    _tables,
+    load_dataset,
+    read_cells,
+    read_inputs,
+    read_table,
+)
+from fitzpatrick.datasets.columns import Category
 
 from .files import write
 
@@ -200,12 +210,31 @@ def test_sheets_that_do_not_say_their_size_are_bounded(tmp_path, monkeypatch):
             read_table(path, TARGETS)
 
 
-def test_only_the_first_sheet_is_read(tmp_path):
-    with pd.ExcelWriter(tmp_path / "a.xlsx") as book:
-        for name in ("data", "notes", "old"):
+def test_sheets(tmp_path):
+    """The first is read, or the one that is named; errors name the others."""
+    path = tmp_path / "a.xlsx"
+    with pd.ExcelWriter(path) as book:
+        pd.DataFrame({"note": ["made by a tool"]}).to_excel(book, sheet_name="about", index=False)
+        for name in ("data", "old data"):
             frame().to_excel(book, sheet_name=name, index=False)
-    note = "the first sheet of the workbook is read, 'data'; 2 others are left out: notes, old"
-    assert read_table(tmp_path / "a.xlsx", TARGETS).notes == (note,)
+    note = "the first sheet of the workbook is read, 'about'; 2 others are left out: data, "
+    note += "'old data'; --sheet NAME reads another"
+    with pytest.raises(DataError, match=f"'a'; the columns are note; {re.escape(note)}$"):
+        read_table(path, TARGETS)
+    with pytest.raises(DataError, match=f"are note; --targets NAMES names them; {note}$"):
+        read_table(path)
+    table = read_table(path, TARGETS, options=ReadOptions(sheet="old data"))
+    assert (table.X[:, 0].tolist(), table.notes) == ([1.5, 2.25, -3.0], ())
+    assert read_inputs(path, table.columns, sheet="data").X.tolist() == table.X.tolist()
+    assert read_cells(path, ["x"], sheet="data") == {"x": ["1.5", "2.25", "-3"]}
+    assert read_inputs(path, Columns((Category("note", ("new",)),))).notes[0] == note
+    for name, problem in (
+        ("a.xlsx", "no sheet is called 'x'; the sheets are about, data, 'old data'$"),
+        ("a.csv", "csv files have no sheets; leave --sheet out"),
+        ("a.svm", "LIBSVM files have no named columns and no sheets; leave .* and --sheet out"),
+    ):
+        with pytest.raises(DataError, match=problem):
+            read_table(tmp_path / name, options=ReadOptions(sheet="x"))
 
 
 def test_formulas_without_results_are_refused(tmp_path):

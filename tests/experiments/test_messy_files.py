@@ -237,6 +237,25 @@ def test_columns_are_carried_over(run, folder, form):
     assert "is called 'nobody'; the " in err
 
 
+def test_a_sheet_of_a_workbook(run, folder):
+    """Both commands read the one that is named; class names are no counts."""
+    pd.DataFrame({"x": [1, 2] * 10, "y": ["u", "v"] * 10}).to_csv("a.csv", index=False)
+    with pd.ExcelWriter("a.xlsx") as book:
+        pd.DataFrame({"about": ["me"]}).to_excel(book, sheet_name="first")
+        pd.read_csv("a.csv").to_excel(book, sheet_name="my data", index=False)
+    fitting = ("--sheet", "my data", "--targets", "y", "-o", "m.npz", "--alpha", 1)
+    assert run("fit", "a.xlsx", *fitting)[0] == 0
+    found = run("predict", "m.npz", "a.xlsx", "--sheet", "my data", "--keep", "x")
+    assert found == run("predict", "m.npz", "a.csv", "--keep", "x")
+    assert "; --sheet NAME reads another" in run("predict", "m.npz", "a.xlsx")[2]
+    code, _, err = run("fit", "a.xlsx", *fitting, "--loss", "poisson")
+    assert (code, err) == (
+        2,
+        "error: a.xlsx, line 2: target column 'y': 'u' is neither a number, nor no or yes; if "
+        "these are class names: fitzpatrick fit --loss fitzpatrick_logistic\n",
+    )
+
+
 def test_scores_that_overflow_are_said(run, folder):
     """Coefficients of 1e100 are fine for the file that they come from."""
     (folder / "a.csv").write_text("x,y\n" + "1e-100,u\n-1e-100,v\n" * 20)

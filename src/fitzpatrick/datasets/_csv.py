@@ -53,20 +53,21 @@ class CsvFile:
     Attributes:
         names: position of the columns that have a name, no two the same.
         header_line: number of the line of names.
-        doubt: that the first line may be no line of names, as a note; empty if nothing says so.
+        doubt: why a name may be unknown here, as a note: the first line may be no line of names, or
+            the sheet not the right one; empty if nothing says so.
     """
 
     word = "column"
 
     def __init__(
         self, path: Path, content: bytes | None = None, first_line: int = 1, *,
-        has_header: bool = True, notes: Iterable[str] = (),
+        has_header: bool = True,
     ) -> None:  # fmt: skip
         """Read the names and find out how fields are separated.
 
         ``content`` is the table of a file of another format, as CSV that begins in ``first_line``.
         """
-        self.path, self.notes, self.header_line, self.doubt = path, list(notes), None, ""
+        self.path, self.notes, self.header_line, self.doubt = path, list[str](), None, ""
         lines = (read_text(path, self.notes) if content is None else content).split(b"\n")
         start, head, separator = _sample(lines)
         header, data = _header(head, separator or _find_separator(head, path))

@@ -102,9 +102,11 @@ def check_target_cells(n: int, n_classes: int, path: Path) -> None:
 
 
 def listed(names: Iterable[str], *, quotes: bool = True, most: int = 20) -> str:
-    """Names with commas, the first of them; one that holds a comma or a space in quotes."""
+    """Names with commas, of many the first and the last; one with a comma or a space in quotes."""
     shown = [repr(one) if quotes and re.search(r"[,\s]", one) else one for one in names]
-    return ", ".join(shown[:most]) + ", …" * (len(shown) > most)
+    if len(shown) > most:
+        shown[most - most // 4 : len(shown) - most // 4] = ["…"]
+    return ", ".join(shown)
 
 
 def counted(count: int, what: str) -> str:

@@ -20,7 +20,7 @@ from ._text import MAX_RATIO, RATIO_FROM, read_lines, refused
 MAX_CELLS = 200_000_000
 
 
-def parquet_as_csv(path: Path, _: list[str]) -> bytes:
+def parquet_as_csv(path: Path) -> bytes:
     """A Parquet file, by pyarrow."""
     pandas = find_pandas()
     try:
@@ -35,15 +35,14 @@ def parquet_as_csv(path: Path, _: list[str]) -> bytes:
     return bytes(frame.to_csv(index=index, lineterminator="\n").encode())
 
 
-def workbook_as_csv(path: Path, notes: list[str]) -> bytes:
-    """The first sheet of an Excel workbook, by openpyxl; formulas are what they last came to."""
-    rows, (first, *others) = _sheet(path, data_only=True)
-    if others:
-        count = f"{counted(len(others), 'other')} {'are' if others[1:] else 'is'} left out"
-        shown = f"{count}: {listed(others, most=5)}"
-        notes.append(f"the first sheet of the workbook is read, {first!r}; {shown}")
+def workbook_as_csv(path: Path, sheet: str) -> tuple[bytes, list[str]]:
+    """A sheet of an Excel workbook, by openpyxl, and the names of all sheets.
+
+    By default it is the first. Formulas are what they last came to.
+    """
+    rows, names = _sheet(path, sheet, data_only=True)
     if any(None in row for row in rows):  # an empty cell, or a formula that was never computed
-        for line, (row, formulas) in enumerate(zip(rows, _sheet(path)[0], strict=True), 1):
+        for line, (row, formulas) in enumerate(zip(rows, _sheet(path, sheet)[0], strict=True), 1):
             for cell, formula in zip(row, formulas, strict=True):
                 if cell is None and isinstance(formula, str) and formula.startswith("="):
                     problem = f"the formula {formula[:40]!r} has no stored result; open the "
@@ -52,11 +51,13 @@ def workbook_as_csv(path: Path, notes: list[str]) -> bytes:
     width = max(
         (i + 1 for row in rows for i, cell in enumerate(row) if cell is not None), default=0
     )
-    return _as_csv([*row[:width], *[None] * (width - len(row))] for row in rows)
+    return _as_csv([*row[:width], *[None] * (width - len(row))] for row in rows), names
 
 
-def _sheet(path: Path, *, data_only: bool = False) -> tuple[list[tuple[Any, ...]], list[str]]:
-    """The cells of the first sheet, formulas or what they last came to; the names of all sheets."""
+def _sheet(
+    path: Path, name: str, *, data_only: bool = False
+) -> tuple[list[tuple[Any, ...]], list[str]]:
+    """The cells of a sheet, formulas or what they last came to; the names of all sheets."""
     try:
         openpyxl = import_module("openpyxl")
     except ModuleNotFoundError:
@@ -68,17 +69,20 @@ def _sheet(path: Path, *, data_only: bool = False) -> tuple[list[tuple[Any, ...]
         if size > max(RATIO_FROM, MAX_RATIO * path.stat().st_size):
             raise DataError(f"unpacks to {size} bytes; it is not read", path)
         book = openpyxl.load_workbook(path, read_only=True, data_only=data_only)
-        sheet, rows, width = book.worksheets[0], list[tuple[Any, ...]](), 1
+        names = [one.title for one in book.worksheets]
+        if name and name not in names:
+            raise DataError(f"no sheet is called {name!r}; the sheets are {listed(names)}", path)
+        sheet, rows, width = book[name or names[0]], list[tuple[Any, ...]](), 1
         _check_size(sheet.max_row or 0, sheet.max_column or 0, path)
         for row in sheet.iter_rows(values_only=True):  # a sheet need not say how large it is
             rows.append(row)
             width = max(width, len(row))
             _check_size(len(rows), width, path)  # as large as they will be with equal widths
         book.close()
-        return rows, [one.title for one in book.worksheets]
+        return rows, names
 
 
-def json_lines_as_csv(path: Path, _: list[str]) -> bytes:
+def json_lines_as_csv(path: Path) -> bytes:
     """JSON lines: an object of plain values in each line; the first line names the columns."""
     names: dict[str, int] = {}
     rows: list[dict[str, Any]] = []

@@ -17,6 +17,7 @@ from .columns import Category, Column, Columns, Number, Tags, tags_among
 _MANY_NUMBERS = 100
 _MIN_LEAK_ROWS = 40
 _LEAK_SAMPLE = 1000
+_OF_CLASSES = "if these are class names: fitzpatrick fit --loss fitzpatrick_logistic"
 _EXACT_BELOW = 2.0**53  # whole numbers from here on are not all told apart
 
 
@@ -72,17 +73,18 @@ def read_targets(
 
 
 def _answers(frame: Frame, name: str) -> np.ndarray:
-    """A target column of words, one of several."""
+    """A target column of words, one of several or taken as it is."""
     texts, attribute = as_texts(frame.cells[name]), frame.attributes.get(name)
     values = list(attribute.values) if attribute and attribute.values else texts.present
     known = no_and_yes(values) or (own_numbers(values) if attribute else None)
+    advice = _OF_CLASSES if len(frame.targets) == 1 else None  # one by itself may be of classes
     if attribute and (known is None or not set(known.values()) <= {0.0, 1.0}):
         problem = f"label {name!r} has other values than 0 and 1, or no and yes"
-        raise DataError(problem, frame.path, attribute.line)
+        raise DataError(problem, frame.path, attribute.line, advice)
     if known is None:
         first = next((one for one in values if no_and_yes([one]) is None), values[0])
         problem = f"target column {name!r}: {first[:40]!r} is neither a number, nor no or yes"
-        raise DataError(problem, frame.path, frame.first_line(texts, first))
+        raise DataError(problem, frame.path, frame.first_line(texts, first), advice)
     return texts.numbers(known.get, "")
 
 

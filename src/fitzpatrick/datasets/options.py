@@ -32,6 +32,7 @@ class ReadOptions:
             row, whatever it is.
         header: False if the first line of a CSV file, or of a sheet, is a row of data; its columns
             are called ``column_1``, ``column_2`` and so on then.
+        sheet: name of the sheet of an Excel workbook to read, by default the first.
     """
 
     missing: str = "impute"
@@ -43,6 +44,7 @@ class ReadOptions:
     nominal: str = "encode"
     normalize: bool = False
     header: bool = True
+    sheet: str = ""
 
     def __post_init__(self) -> None:
         for name, value, known in (

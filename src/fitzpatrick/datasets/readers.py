@@ -6,7 +6,7 @@ Every format ends in one frame of columns, and one function makes a table of it.
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from ._csv import CsvFile
 from ._errors import DataError
 from ._frame import CellError, Cells, Frame, Notes, Texts
 from ._numbers import MISSING_WORDS
-from ._table import MAX_FEATURES, Matrix, Table, check_target_cells, listed
+from ._table import MAX_FEATURES, Matrix, Table, check_target_cells, counted, listed
 from ._text import member_name, plain_suffix, read_text
 from .columns import Column, Columns, Ignored, Number
 from .libsvm import read_libsvm
@@ -29,12 +29,6 @@ FilePath = str | os.PathLike[str]
 
 NamedFile = CsvFile | ArffFile
 FORMATS = ("libsvm", "csv", "arff", "parquet", "xlsx", "jsonl")
-# formats that become CSV, and the number of the line of names
-_AS_CSV: dict[str, tuple[Callable[[Path, list[str]], bytes], int]] = {
-    "parquet": (_tables.parquet_as_csv, 1),
-    "xlsx": (_tables.workbook_as_csv, 1),
-    "jsonl": (_tables.json_lines_as_csv, 0),
-}
 _SUFFIXES = {
     ".csv": "csv", ".tsv": "csv", ".svm": "libsvm", ".libsvm": "libsvm", ".svmlight": "libsvm",
     ".arff": "arff", ".parquet": "parquet", ".xlsx": "xlsx", ".xlsm": "xlsx", ".jsonl": "jsonl",
@@ -111,9 +105,9 @@ def read_table(
     kind = format or format_of(path)
     names = expand_targets(targets, path)
     if kind == "libsvm":
-        if names or ignore or options.named or not options.header:
-            problem = "LIBSVM files have no named columns"
-            advice = "leave --targets, --ignore, --kinds, --tags and --no-header out"
+        if names or ignore or options.named or options.sheet or not options.header:
+            problem = "LIBSVM files have no named columns and no sheets"
+            advice = "leave --targets, --ignore, --kinds, --tags, --no-header and --sheet out"
             raise DataError(problem, path, None, advice)
         _refuse_words(columns, path)
         table = read_libsvm(path, n_features=None if like is None else like.X.shape[1])
@@ -174,6 +168,7 @@ def read_inputs(
     *,
     header: bool = True,
     decimal: str | None = None,
+    sheet: str = "",
 ) -> Table:
     """The features of a file without targets, such as one to predict; other columns are not read.
 
@@ -183,11 +178,12 @@ def read_inputs(
         format: as in :func:`read_table`.
         header: as in :class:`ReadOptions`.
         decimal: as in :class:`ReadOptions`.
+        sheet: as in :class:`ReadOptions`.
 
     Returns:
         A table of the kind ``"none"``, whose notes say what was done, and to which column.
     """
-    path, options = Path(path), ReadOptions(header=header, decimal=decimal)
+    path, options = Path(path), ReadOptions(header=header, decimal=decimal, sheet=sheet)
     kind = format or format_of(path)
     if kind != "libsvm":
         return _read(_open(path, kind, options), (), columns, (), options)
@@ -203,6 +199,7 @@ def read_cells(
     format: str | None = None,  # noqa: A002  (the option is called --format)
     *,
     header: bool = True,
+    sheet: str = "",
 ) -> dict[str, list[str]]:
     """Columns of a file as they are, in the rows that :func:`read_inputs` reads.
 
@@ -211,12 +208,13 @@ def read_cells(
         names: of the columns.
         format: as in :func:`read_table`.
         header: as in :class:`ReadOptions`.
+        sheet: as in :class:`ReadOptions`.
     """
     path = Path(path)
     kind = format or format_of(path)
     if kind == "libsvm":
         raise DataError("LIBSVM files have no named columns to keep", path)
-    file = _open(path, kind, ReadOptions(header=header))
+    file = _open(path, kind, ReadOptions(header=header, sheet=sheet))
     names = file.known_as(names)
     _check_known(names, file)
     return file.cells(names)
@@ -267,13 +265,25 @@ def _open(path: Path, kind: str, options: ReadOptions) -> NamedFile:
     if not options.header and kind not in ("csv", "xlsx"):
         problem = f"{kind} files have no line of names that could be missing"
         raise DataError(problem, path, None, "leave --no-header out")
+    if options.sheet and kind != "xlsx":
+        raise DataError(f"{kind} files have no sheets", path, None, "leave --sheet out")
     if kind == "arff":
         return ArffFile(path)
+    if kind == "jsonl":
+        return CsvFile(path, _tables.json_lines_as_csv(path), 0)  # no line holds the names
+    if kind == "parquet":
+        return CsvFile(path, _tables.parquet_as_csv(path))
     if kind == "csv":
         return CsvFile(path, has_header=options.header)
-    (as_csv, first_line), notes = _AS_CSV[kind], list[str]()
-    content = as_csv(path, notes)
-    return CsvFile(path, content, first_line, has_header=options.header, notes=notes)
+    content, sheets = _tables.workbook_as_csv(path, options.sheet)
+    file = CsvFile(path, content, has_header=options.header)
+    if others := [] if options.sheet else sheets[1:]:
+        count = f"{counted(len(others), 'other')} {'are' if others[1:] else 'is'} left out"
+        note = f"the first sheet of the workbook is read, {sheets[0]!r}; {count}: "
+        note += f"{listed(others, most=5)}; --sheet NAME reads another"
+        file.notes.insert(0, note)
+        file.doubt = "; ".join(filter(None, (note, file.doubt)))
+    return file
 
 
 def _read(
