@@ -397,3 +397,18 @@ def test_masks_of_another_shape_are_refused():
         module(x, x[:, :2], x[:, :2])
     with pytest.raises(ValueError, match="one entry for each of the 2 heads"):
         SparseAttention(8, 2, alpha=torch.full((3,), 1.5))
+
+
+def test_weights_are_those_after_dropout() -> None:
+    """As in MultiheadAttention: they make the output, and are 0 or doubled at p = ½."""
+    torch.manual_seed(0)
+    layer = SparseAttention(8, 1, dropout=0.5, batch_first=True, alpha=1.0).double()
+    x = torch.randn(3, 6, 8, dtype=torch.float64)
+    out, weights = layer(x, x, x)
+    _, before = layer.eval()(x, x, x)
+    is_dropped = weights == 0
+    assert is_dropped.any()
+    torch.testing.assert_close(weights, torch.where(is_dropped, 0.0, 2 * before), **CLOSE)
+    values = layer._project(x, x, x)[2]
+    torch.testing.assert_close(out, layer.out_proj(weights @ values), **CLOSE)
+    assert "alpha=1" in repr(layer)

@@ -343,3 +343,28 @@ def test_the_operations_that_are_exported(alpha, generator, monkeypatch):
     monkeypatch.setattr(torch.onnx, "is_in_onnx_export", lambda: True)
     monkeypatch.setattr(_entmax, "_solve", None)  # nothing but the operations
     torch.testing.assert_close(F.entmax(x, alpha, mask=mask), expected, **EXPORTED)
+
+
+def test_a_graph_may_be_the_first_to_meet_an_order():
+    """Links and losses; a number that changes makes a new graph."""
+    x, labels = torch.randn(4, 6, dtype=torch.float64), torch.tensor([0, 1, 2, 3])
+
+    def step(x, alpha):
+        loss = F.entmax_loss(x, labels, alpha) + F.fitzpatrick_entmax_loss(x, labels, alpha)
+        return F.entmax(x, alpha).sum() + loss + F.normmax_loss(x, labels, alpha)
+
+    compiled = torch.compile(step, backend="aot_eager", fullgraph=True)
+    for alpha in (1.21875, 1.34375, 1.46875):
+        torch.testing.assert_close(compiled(x, alpha), step(x, alpha))
+
+
+def test_a_loss_takes_one_order_without_axes():
+    x, labels = torch.randn(4, 6, dtype=torch.float64), torch.tensor([0, 1, 2, 3])
+    alpha = torch.tensor(1.3, dtype=torch.float64, requires_grad=True)
+    loss = F.entmax_loss(x, labels, alpha)
+    torch.testing.assert_close(loss, F.entmax_loss(x, labels, 1.3))
+    by_row = torch.full((4,), 1.3, dtype=torch.float64, requires_grad=True)
+    (expected,) = torch.autograd.grad(F.entmax_loss(x, labels, by_row), by_row)
+    torch.testing.assert_close(torch.autograd.grad(loss, alpha)[0], expected.sum())
+    with pytest.raises(ValueError, match=r"shape of class indices, \(4,\), got \(4, 1\)"):
+        F.entmax_loss(x, labels, by_row[:, None])

@@ -196,3 +196,25 @@ def test_vectors_of_any_set_along_any_axis() -> None:
     expected = fp.FitzpatrickLoss(omega).value(y, scores)
     torch.testing.assert_close(criterion(scores.T, y.T), expected)
     assert torch.autograd.gradcheck(lambda x: criterion(x, y.T), scores.T.requires_grad_())
+
+
+def _rank_and_sort(x: torch.Tensor) -> torch.Tensor:
+    found = [f(x, r, 0.7) for f in (F.soft_rank, F.soft_sort) for r in ("l2", "kl")]
+    return torch.stack([*found, F.topk_mask(x, 1.625)])
+
+
+def test_compilers_and_transformations() -> None:
+    """A graph is the first to meet this k; ranks and sorts are found by an operator."""
+    values = draw(4, 5, seed=1).requires_grad_()
+    compiled = torch.compile(_rank_and_sort, backend="aot_eager", fullgraph=True)
+    result = compiled(values)
+    assert_close(result.detach(), _rank_and_sort(values).detach(), rtol=1e-15, atol=1e-15)
+    (of_graph,) = torch.autograd.grad((result**2).sum(), values)
+    (plain,) = torch.autograd.grad((_rank_and_sort(values) ** 2).sum(), values)
+    assert_close(of_graph, plain, rtol=1e-14, atol=1e-14)
+    x = values.detach()
+    for dim in (0, 1):
+        mapped = torch.func.vmap(_rank_and_sort, dim, 1)(x.movedim(0, dim))
+        assert_close(mapped, _rank_and_sort(x), rtol=1e-15, atol=1e-15)
+    expected = torch.autograd.functional.jacobian(_rank_and_sort, x)
+    assert_close(torch.func.jacrev(_rank_and_sort)(x), expected, rtol=1e-14, atol=1e-14)

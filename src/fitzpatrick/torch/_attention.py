@@ -318,7 +318,10 @@ _attend.register_autograd(_backward, setup_context=_setup)
 
 
 def attend_densely(t: Tensors, numbers: Numbers) -> tuple[Tensor, Tensor]:
-    """The output, and all weights (B, K, G, L, S), by differentiable operations of PyTorch."""
+    """The output, and all weights (B, K, G, L, S) that are left after dropout.
+
+    By differentiable operations of PyTorch.
+    """
     with torch.autocast(t.query.device.type, enabled=False):
         query, key, value = (widen(x) for x in t[:3])
         z = query @ key[:, :, None].mT
@@ -331,7 +334,7 @@ def attend_densely(t: Tensors, numbers: Numbers) -> tuple[Tensor, Tensor]:
             p = rows
         p = p.reshape(z.shape)
         weights = nn.dropout(p, numbers.dropout_p) if numbers.dropout_p else p
-        return (weights @ value[:, :, None]).to(t.query.dtype), p.to(t.query.dtype)
+        return (weights @ value[:, :, None]).to(t.query.dtype), weights.to(t.query.dtype)
 
 
 def entmax_attention(
@@ -373,6 +376,8 @@ def entmax_attention(
             each head, (heads,), or for each head of each sequence, (…, heads).
         enable_gqa: True if key and value may have fewer heads, each for several heads of query.
         alpha: a number from 1 to 2, or a tensor of them, (heads,) or (…, heads), with a gradient.
+            Values out of range are an error on a CPU and make rows NaN on a GPU. Gradient steps can
+            leave the range: learn a logit, α = 1 + sigmoid(logit), as ``SparseAttention`` does.
         window: (left, right): query i sees the keys i − left to i + right. None is no limit.
         cu_seqlens: where documents in one sequence begin, and the end: (0, 3, 7) for two of three
             and four tokens, which do not see each other. A pair has those of queries and of keys;

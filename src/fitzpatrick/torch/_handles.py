@@ -5,6 +5,7 @@ string: its registry name, or a key made here for a regularizer of the user's ow
 """
 
 import uuid
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -58,6 +59,21 @@ def _name(omega: Regularizer) -> str:
     handle = f"{type(omega).__name__}-{uuid.uuid4().hex}"
     _REGULARIZERS[handle] = omega
     return handle
+
+
+def handle_at(kind: Callable[[float], Regularizer], order: float) -> str:
+    """The string that stands for ``kind(order)``, such as Tsallis(1.25), in compiled graphs too.
+
+    A graph may be the first to meet an order, and is made anew for each.
+    """
+    handle: str = _handle_at(kind, float(order).hex())
+    return handle
+
+
+# a compiler calls it with what it knows; of a number that changes it knows the digits alone
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
+def _handle_at(kind: Callable[[float], Regularizer], digits: str) -> str:
+    return handle_of(kind(float.fromhex(digits)))
 
 
 def restore(handle: str, omega: Regularizer) -> Regularizer:

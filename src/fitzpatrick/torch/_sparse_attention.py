@@ -81,7 +81,8 @@ class SparseAttention(nn.MultiheadAttention):
         batch_first: True if inputs are (batch, length, width) instead of (length, batch, width).
         device: where the parameters are.
         dtype: of the parameters.
-        alpha: from 1 to 2; a number, or a tensor with one for each head.
+        alpha: from 1 to 2; a number, or a tensor with one for each head. A number is part of the
+            module, not of its state dict, which stays that of a ``MultiheadAttention``.
         learnable: True if each head learns its α, a parameter that starts at ``alpha``. Loading the
             state dict of a ``MultiheadAttention``, which has none, then takes ``strict=False``.
         window: (left, right), as in :func:`.functional.entmax_attention`.
@@ -167,6 +168,7 @@ class SparseAttention(nn.MultiheadAttention):
     ) -> tuple[Tensor, Tensor | None]:
         """The output, and the weights (N, L, S) or None; a boolean mask is True where it hides.
 
+        In training the weights are those after dropout, as in ``MultiheadAttention``.
         ``is_causal`` needs no mask here, and one that comes with it holds as well.
         """
         if query.ndim not in (2, 3) or not query.ndim == key.ndim == value.ndim:
@@ -222,7 +224,8 @@ class SparseAttention(nn.MultiheadAttention):
 
     def extra_repr(self) -> str:
         """The arguments."""
-        return f"embed_dim={self.embed_dim}, num_heads={self.num_heads}"
+        window = "" if self.window is None else f", window={self.window}"
+        return f"embed_dim={self.embed_dim}, num_heads={self.num_heads}{window}"
 
 
 def _huggingface_attention(

@@ -12,17 +12,19 @@ Example:
 # ruff: noqa: A002  # ``input`` is PyTorch's name
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.library import custom_op, register_vmap
 
 from ..losses import FitzpatrickLoss
 from ..regularizers import Regularizer, SquaredNorm
-from ..sets import CappedSimplex, ConvexSet, Permutahedron
-from ..sets.isotonic import block_log_shares, block_means, decreasing, decreasing_blocks
+from ..sets import CappedSimplex, ConvexSet
+from ..sets.isotonic import block_log_shares, block_means, decreasing_blocks
 from ._arguments import check_same_shape, check_scores
 from ._entmax import link_along
-from ._handles import handle_of
+from ._handles import handle_at, handle_of
 from ._losses import row_loss
 from ._targets import working_dtype
 
@@ -46,6 +48,42 @@ def _check_soft(values: Tensor, regularization: str, strength: float) -> Tensor:
     if values.ndim == 0 or values.shape[-1] == 0:
         raise ValueError(f"values must have shape (…, n) with n >= 1, got {tuple(values.shape)}")
     return values.to(working_dtype(values))
+
+
+@custom_op("fitzpatrick::decreasing_blocks", mutates_args=())
+def _block_operator(x: Tensor, log_weights: Tensor | None) -> Tensor:
+    """Opaque to compilers and to ``torch.func``: its loop looks at values."""
+    starts: Tensor = decreasing_blocks(x, log_weights)
+    return starts
+
+
+@_block_operator.register_fake
+def _(x: Tensor, *_: Any) -> Tensor:
+    return torch.empty_like(x, dtype=torch.bool)
+
+
+def _map_blocks(
+    info: Any, in_dims: tuple[int | None, ...], *given: Tensor | None
+) -> tuple[Tensor, int]:
+    """A batch of rows is one more axis in front of them."""
+
+    def batch(x: Tensor | None, dim: int | None) -> Tensor | None:
+        if x is None or dim is None:
+            return None if x is None else x.expand(info.batch_size, *x.shape)
+        return x.movedim(dim, 0)
+
+    return _block_operator(*map(batch, given, in_dims)), 0
+
+
+register_vmap(_block_operator, _map_blocks)
+
+
+def _blocks(x: Tensor, log_weights: Tensor | None = None) -> Tensor:
+    """Where blocks begin; they are locally constant."""
+    starts: Tensor = _block_operator(
+        x.detach(), None if log_weights is None else log_weights.detach()
+    )
+    return starts
 
 
 def soft_rank(
@@ -72,15 +110,15 @@ def soft_rank(
         tensor([1.4251, 1.5749, 3.0000])
     """
     x = _check_soft(values, regularization, regularization_strength) / regularization_strength
-    n = x.shape[-1]
-    p: Tensor
-    if regularization == "l2":
-        p = Permutahedron(n).project(x)
-        return p.to(values.dtype)
-    ordered, order = torch.sort(x, dim=-1, descending=True)
+    ordered, order = torch.sort(x, dim=-1, descending=True, stable=True)
     weights = _places(ordered)
-    starts = decreasing_blocks(ordered, weights.log())
-    p = block_log_shares(ordered, starts).exp() * block_means(weights, starts)
+    p: Tensor
+    if regularization == "l2":  # the projection onto Permutahedron(n)
+        starts = _blocks(ordered - weights)
+        p = ordered - block_means(ordered, starts) + block_means(weights, starts)
+    else:
+        starts = _blocks(ordered, weights.log())
+        p = block_log_shares(ordered, starts).exp() * block_means(weights, starts)
     return p.gather(-1, order.argsort(-1)).to(values.dtype)
 
 
@@ -106,9 +144,10 @@ def soft_sort(
     places = _places(ordered) / regularization_strength
     result: Tensor
     if regularization == "l2":
-        result = decreasing(places - ordered) - places
+        gaps = places - ordered
+        result = block_means(gaps, _blocks(gaps)) - places
     else:
-        starts = decreasing_blocks(places, ordered)
+        starts = _blocks(places, ordered)
         result = block_log_shares(ordered, starts) - block_log_shares(places, starts) - ordered
     return result.to(values.dtype) + 0.0  # no −0
 
@@ -138,8 +177,12 @@ def topk_mask(
         tensor([1.0000, 0.6500, 0.3500, 0.0000])
     """
     _check_strength(scores, regularization_strength)
-    omega = SquaredNorm(CappedSimplex(k))
-    return link_along(handle_of(omega), scores / regularization_strength, dim)
+    omega = handle_at(_on_capped_simplex, CappedSimplex(k).k)
+    return link_along(omega, scores / regularization_strength, dim)
+
+
+def _on_capped_simplex(k: float) -> Regularizer:
+    return SquaredNorm(CappedSimplex(k))
 
 
 class StructuredLoss(nn.Module):

@@ -26,7 +26,7 @@ from . import _arguments as arguments
 from ._autograd import computed_loss
 from ._engines import choose_engine, compute_probabilities, has_probability_kernel
 from ._entmax import EntmaxCall, along, entmax_rows, link_along
-from ._handles import handle_of
+from ._handles import handle_at
 from ._losses import class_loss
 from ._prepare import ClassOptions, prepare
 from ._targets import as_rows, rows_of_lists, scale_vector, working_dtype
@@ -77,7 +77,7 @@ def entmax(
     """
     arguments.check_scores(input)
     if not isinstance(alpha, Tensor):
-        omega = handle_of(Tsallis(check_order(alpha)))
+        omega = handle_at(Tsallis, check_order(alpha))
         return link_along(omega, input, dim, mask=mask, engine=engine)
     arguments.check_parameters(alpha, input, "alpha", 1, 2)
     call = EntmaxCall("", 0.0, choose_engine(engine, input, "sparsemax"))
@@ -207,7 +207,7 @@ def entmax_class_loss(
                 "process; pass a number"
             )
         return _loss_of_orders(input, target, alpha, ClassOptions(**options))
-    return class_loss(handle_of(Tsallis(check_order(alpha))), tightness, input, target, **options)
+    return class_loss(handle_at(Tsallis, check_order(alpha)), tightness, input, target, **options)
 
 
 def _tsallis(q: Tensor, alpha: Tensor) -> Tensor:
@@ -226,7 +226,15 @@ def _loss_of_orders(input: Tensor, target: Tensor, alpha: Tensor, options: Class
     axis = arguments.class_dim(input, options.dim)
     rows = prepare("entmax15", 0.0, input, target, options, lambda: (input.shape, axis))
     arguments.check_parameters(alpha, input, "alpha", 1, 2)
-    orders = arguments.expand_over_rows(alpha.unsqueeze(axis), input, axis, "alpha").reshape(-1)
+    # one for all rows has no axes
+    by_row = alpha.unsqueeze(axis) if alpha.ndim == input.ndim - 1 else alpha
+    if alpha.ndim not in (0, input.ndim - 1):
+        expected = tuple(n for i, n in enumerate(input.shape) if i != axis)
+        raise ValueError(
+            f"alpha must be one number, or have the shape of class indices, {expected}, "
+            f"got {tuple(alpha.shape)}"
+        )
+    orders = arguments.expand_over_rows(by_row, input, axis, "alpha").reshape(-1)
     theta = arguments.rows_along(input, axis)
     dtype, k = working_dtype(theta), theta.shape[1]
     y, scale, nan_of_no_rows = rows.weighing.weigh_all(rows.target, dtype)
@@ -252,7 +260,7 @@ def _loss_of_orders(input: Tensor, target: Tensor, alpha: Tensor, options: Class
 
 def normmax_class_loss(alpha: float, input: Tensor, target: Tensor, **options: Any) -> Tensor:
     """The Fenchel-Young loss of ``Norm(alpha)`` at class indices or proportions."""
-    return class_loss(handle_of(Norm(alpha)), 0.0, input, target, **options)
+    return class_loss(handle_at(Norm, alpha), 0.0, input, target, **options)
 
 
 class Entmax(nn.Module):

@@ -393,9 +393,9 @@ def entmax_loss(
 ) -> Tensor:
     r"""Fenchel-Young loss of ``Tsallis(alpha)``, whose link is :func:`entmax`.
 
-    ``alpha`` is a number between 1 and 2, or, at tightness 0, a tensor with one for each row, which
-    has the shape of class indices; the loss is differentiable in it. ``tightness`` is 0 for the
-    Fenchel-Young loss and 1 for the Fitzpatrick loss.
+    ``alpha`` is a number between 1 and 2, or, at tightness 0, a tensor: one for all rows, without
+    axes, or one for each, in the shape of class indices. The loss is differentiable in it.
+    ``tightness`` is 0 for the Fenchel-Young loss and 1 for the Fitzpatrick loss.
     The other arguments are explained in :func:`fitzpatrick_logistic_loss`.
 
     Example:
