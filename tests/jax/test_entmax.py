@@ -16,6 +16,9 @@ from tests.helpers import assert_close, seeded
 ORDERS = np.asarray([[1.0], [1.2], [1.5], [2.0]])
 SCORES = seeded(0).normal(size=(4, 5))
 KEPT = np.asarray([True, True, False, True, True])
+# The classes of a row near one another all have a share, and the one far below has none: no step of
+# a difference takes a class across a kink.
+APART = seeded(1).uniform(-0.05, 0.05, size=(4, 5)) - [0, 0, 3, 0, 0]
 # each with numbers inside of their range, and at its ends
 LINKS = {
     "entmax": (entmax_link, np.clip(ORDERS, 1.1, 1.9), ORDERS),
@@ -41,8 +44,10 @@ def test_links(name):
         assert_close(mapped, straight, rtol=1e-14, atol=1e-15)
         assert_close(masked[:, KEPT], core(SCORES[:, KEPT], parameter), rtol=1e-13, atol=1e-14)
         assert np.all(masked[:, 2] == 0)
+    # beside a class far above, which has all that a budget gives to one, and others nothing
+    apart = APART + np.eye(5)[1] * (3 if name == "budget" else 0)
     # by differences that are exact to step² times the next derivative, some hundred
-    check_grads(jax.jit(link), (SCORES, inside), order=2, modes=["rev"], rtol=1e-5, atol=1e-5)
+    check_grads(jax.jit(link), (apart, inside), order=2, modes=["rev"], rtol=1e-5, atol=1e-5)
     with pytest.raises(ValueError, match="must be between"):
         link(SCORES, -1.0)
 
