@@ -121,7 +121,7 @@ def run(folder: Path, arguments: argparse.Namespace) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     about = json.dumps(describe(), indent=1, default=str)
     (folder / "machine.json").write_text(about + "\n", encoding="utf-8")
-    describe_sets(folder, arguments.sets or SETS)
+    describe_sets(folder, [name for name in SETS if not arguments.sets or name in arguments.sets])
     jobs = missing(folder, arguments.part or list(PARTS), arguments.sets, arguments.losses)
     for (part, cell), values in results(jobs, arguments.jobs, "study"):
         records.add(folder, part, cell, values)

@@ -89,11 +89,11 @@ def test_cliques_are_longest_runs():
 
 
 def test_each_grid_chooses_among_its_own_penalties():
-    places = np.asarray([-16, -8, -4, -3, -2, 0, 8])
-    errors = np.asarray([5.0, 3.0, 2.0, 0.5, 1.0, 2.5, 6.0])
+    places = np.asarray([-16, -8, -4, -3, -2.5, -2, 0, 8])
+    errors = np.asarray([5.0, 3.0, 2.0, 0.5, 0.4, 1.0, 2.5, 6.0])
     best = fits.chosen_penalties(10.0 ** (places / 8), errors)
     found = {name: 8 * np.log10(alpha) for name, alpha in best.items()}
-    assert found == pytest.approx({"decade": 0, "quarter": -2, "eighth": -3})
+    assert found == pytest.approx({"decade": 0, "quarter": -2, "eighth": -3, "sixteenth": -2.5})
 
 
 @pytest.fixture
@@ -238,7 +238,7 @@ def test_a_page_from_few_records(tmp_path, monkeypatch):
                 values = dict.fromkeys(fits.FIELDS, 0.5) | {"inner": inner}
                 worse = 1.5 if cell.tightness == 4 else 1.0
                 values |= {key: worse * rng.uniform(0.1, 0.11) for key in
-                           ("squared_error", "decade", "quarter", "kullback_leibler")}  # fmt: skip
+                           ("squared_error", *fits.GRIDS, "kullback_leibler")}  # fmt: skip
                 records.add(tmp_path, part, cell, values)
     about = (ROOT / "benchmarks" / "results" / "study" / "sets.csv").read_text(encoding="utf-8")
     (tmp_path / "sets.csv").write_text(about, encoding="utf-8")

@@ -26,14 +26,15 @@ from fitzpatrick.regularizers import Tsallis
 
 from .data import ONCE, Task, load
 
-# Steps of the grids of penalties, in eighths of a power of ten.
-STEPS = {"decade": 8, "quarter": 2, "eighth": 1}
+# Steps of the grids of penalties, in sixteenths of a power of ten; the last is used.
+STEPS = {"decade": 16, "quarter": 4, "eighth": 2, "sixteenth": 1}
+GRIDS = tuple(STEPS)[:-1]  # whose errors stand beside
 SCREENING_TOL, TOL = 1e-4, 1e-6
 ANY_SPLIT = {"feature_pre_filter": False, "min_data_in_bin": 1}
 COPIES = "copies"  # rows copied once for each class, with the share as weight
 METRICS = ("squared_error", "kullback_leibler", "jensen_shannon", "chebyshev", "clark", "canberra",
            "cosine", "intersection", "calibration_error")  # fmt: skip
-FIELDS = (*METRICS, "accuracy", "zeros", "inner", "setting", "decade", "quarter", "seconds")
+FIELDS = (*METRICS, "accuracy", "zeros", "inner", "setting", *GRIDS, "seconds")
 
 
 @dataclass(frozen=True, order=True)
@@ -84,7 +85,7 @@ def predict(task: Task, model: Any, X: Any) -> np.ndarray:
 
 def chosen_penalties(alphas: np.ndarray, errors: np.ndarray) -> dict[str, float]:
     """The best penalty of each grid, the strongest among equals; the last grid has all."""
-    places = np.rint(8 * np.log10(alphas)).astype(int)
+    places = np.rint(16 * np.log10(alphas)).astype(int)
     best = {}
     for name, step in STEPS.items():
         on_grid = np.flatnonzero(places % step == 0)[::-1]
@@ -116,8 +117,8 @@ def fit_linear(task: Task, loss: Loss, rows: "Rows", seed: int) -> Found:
     for alpha in sorted(set(best.values()), reverse=True):
         model.set_params(alpha=alpha).fit(X, Y)
         predictions[alpha] = predict(task, model, task.X[rows.test])
-    coarse = {name: predictions[best[name]] for name in ("decade", "quarter")}
-    return Found(predictions[best["eighth"]], float(errors.min()), best["eighth"], coarse)
+    coarse = {name: predictions[best[name]] for name in GRIDS}
+    return Found(predictions[best["sixteenth"]], float(errors.min()), best["sixteenth"], coarse)
 
 
 def copied(X: Any, Y: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:

@@ -14,7 +14,7 @@ from scipy import stats
 
 from . import figures, records
 from .data import LDL, LOSSES, ONCE, SETS
-from .fits import BASE, COPIES, FACTORS, FIELDS
+from .fits import BASE, COPIES, FACTORS, FIELDS, GRIDS
 from .statistics import Ranks, bayesian_signed_rank, friedman, holm, resampled_t
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -74,6 +74,17 @@ class Results:
         return sorted(kept, key=lambda one: (list(TITLES).index(one[0]), one[1]))
 
     def compare(self, candidate: Candidate, other: Candidate, metric: str = ERROR) -> pd.DataFrame:
+        """Differences to another candidate on each set.
+
+        A verdict on the squared error stands only if the next coarser grid of penalties has it too.
+        """
+        found = self.differences(candidate, other, metric)
+        if metric == ERROR:
+            coarser = self.differences(candidate, other, GRIDS[-1])["verdict"].reindex(found.index)
+            found["verdict"] *= coarser.isna() | (coarser == found["verdict"])
+        return found
+
+    def differences(self, candidate: Candidate, other: Candidate, metric: str) -> pd.DataFrame:
         """Mean difference to another candidate on each set, as a share of its error."""
         wide, found = self.wide(metric), {}
         if candidate in wide and other in wide:
@@ -253,22 +264,29 @@ def by_zeros(results: Results) -> str:
 
 
 def by_grid(results: dict[str, Results]) -> str:
-    """Verdicts of each tightness against 0 that coarser grids of penalties change."""
+    """Verdicts of each tightness against 0 that the next finer grid of penalties takes back."""
     rows = []
-    steps = {"decade": "powers of ten", "quarter": "quarters of a power of ten"}
+    steps = ("powers of ten", "quarters", "eighths", "sixteenths")
     for title, part in (("random splits", "linear"), ("the paper's protocol", "paper")):
         one = results[part]
         pairs = [((loss, c), (loss, "0")) for loss, c in one.candidates(beyond=True) if c != CHOSEN]
-        fine = pd.concat([one.compare(*pair) for pair in pairs])
-        for grid, step in steps.items():
-            coarse = pd.concat([one.compare(*pair, grid) for pair in pairs])
-            changed = int((fine["verdict"] != coarse["verdict"]).sum())
-            reversed_ = int((fine["verdict"] * coarse["verdict"] < 0).sum())
-            shift = 100 * (fine["mean"] - coarse["mean"]).abs().median()
-            rows.append(
-                [title, step, f"{len(fine)}", f"{changed}", f"{reversed_}", f"{shift:.2f} %"]
-            )
-    header = ["", "grid", "comparisons", "other verdict", "of these reversed", "median shift"]
+        grids = {name: pd.concat([one.differences(*pair, name) for pair in pairs])
+                 for name in (*GRIDS, ERROR)}  # fmt: skip
+        verdicts = pd.DataFrame({name: frame["verdict"].to_numpy() for name, frame in grids.items()})
+        agreed = verdicts.where(verdicts == verdicts.shift(axis=1), 0)
+        finest = grids[ERROR]["mean"].to_numpy()
+        for step, name, finer in zip(steps, grids, [*verdicts.columns[1:], None], strict=True):
+            clear, both = verdicts[name] != 0, agreed[name] != 0
+            lost = [] if finer is None else [kept & (verdicts[finer] != verdicts[name])
+                                             for kept in (clear, both)]  # fmt: skip
+            counts = [clear.sum(), *(x.sum() for x in lost[:1]), *([""] if not lost else [])]
+            counts += ["", ""] if name == GRIDS[0] else [both.sum(), *(x.sum() for x in lost[1:])]
+            shift = 100 * np.median(np.abs(grids[name]["mean"].to_numpy() - finest))
+            counts += [""] * (4 - len(counts))
+            last = f"{shift:.2f} %" if finer else ""
+            rows.append([title, step, str(len(verdicts)), *map(str, counts), last])
+    header = ["", "grid", "comparisons", "clear", "taken back", "clear on this and the coarser grid",
+              "taken back", "median shift to sixteenths"]  # fmt: skip
     return table(header, rows)
 
 
