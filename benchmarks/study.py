@@ -19,9 +19,9 @@ import numpy as np
 import pandas as pd
 from _machine import describe
 from joblib import Parallel, delayed
-from study_parts import records
+from study_parts import page, records
 from study_parts.data import LOSSES, ONCE, SETS, MissingDataError, load
-from study_parts.fits import COPIES, SIMULATIONS, Cell, measure
+from study_parts.fits import COPIES, FINER, SIMULATIONS, Cell, measure
 from tqdm import tqdm  # type: ignore[import-untyped]
 
 TIGHTNESSES = (0.0, 0.5, 1.0, 2.0, 4.0)
@@ -34,7 +34,7 @@ NETWORK = ("digits", "emotions", "fashion_mnist", "yeast_spo5", "cifar10h")
 PAPER_SETS = ("flags", "emotions", "yeast", "scene", "delicious")
 PAPER_LOSSES = ("sparsemax", "logistic")
 FOLDS = ("yeast_alpha",)
-PARTS = ("linear", "boosted", "network", "simulation", "paper", "folds")
+PARTS = ("linear", FINER, "boosted", "network", "simulation", "paper", "folds")
 SPLITS, REPETITIONS = 10, 20
 Job = tuple[str, Cell]
 
@@ -81,9 +81,12 @@ def missing(folder: Path, parts: list[str], sets: list[str], losses: list[str]) 
     jobs = []
     for part in parts:
         done = records.read(folder, part)
+        wanted = page.clear_cells(folder) if part == FINER else None
         names = [name for name in sets_of(part) if not sets or name in sets]
         for name in available(names, said=said):
-            jobs += [(part, cell) for cell in design(part, name) if cell not in done]
+            cells = [cell for cell in design(part, name) if cell not in done]
+            jobs += [(part, cell) for cell in cells if wanted is None
+                     or (cell.data, cell.loss, f"{cell.tightness:g}") in wanted]  # fmt: skip
     return [job for job in jobs if not losses or job[1].loss in losses]
 
 
@@ -161,8 +164,6 @@ def main() -> int:
     parser.add_argument("--results", type=Path, default=records.RESULTS)
     arguments = parser.parse_args()
     if arguments.what == "page":
-        from study_parts import page
-
         page.write(arguments.results)
         return 0
     if arguments.what == "check":

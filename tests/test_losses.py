@@ -52,13 +52,13 @@ def test_labels_keep_their_digits_at_every_tightness(tightness: float, dtype: st
         assert (np.abs(value - exact) <= error).all()
 
 
-@pytest.mark.parametrize("tightness", [True, "0.5", None, [0.5], np.asarray(0.5), 1j])
+@pytest.mark.parametrize("tightness", [True, "0.5", None, [0.5], np.ones(1), np.asarray(True), 1j])
 def test_a_tightness_that_is_no_number(tightness: object) -> None:
     with pytest.raises(TypeError, match="tightness must be a number"):
         fp.FitzpatrickLoss(OMEGA, tightness=tightness)
 
 
-@pytest.mark.parametrize("tightness", [2, np.float32(2), np.int64(2)])
+@pytest.mark.parametrize("tightness", [2, np.float32(2), np.int64(2), np.asarray(2.0)])
 def test_a_tightness_of_any_kind_of_number_is_a_float(tightness: float) -> None:
     loss = fp.FitzpatrickLoss(OMEGA, tightness=tightness)
     assert type(loss.tightness) is float

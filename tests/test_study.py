@@ -93,7 +93,7 @@ def test_each_grid_chooses_among_its_own_penalties():
     errors = np.asarray([5.0, 3.0, 2.0, 0.5, 0.4, 1.0, 2.5, 6.0])
     best = fits.chosen_penalties(10.0 ** (places / 8), errors)
     found = {name: 8 * np.log10(alpha) for name, alpha in best.items()}
-    assert found == pytest.approx({"decade": 0, "quarter": -2, "eighth": -3, "sixteenth": -2.5})
+    assert found == pytest.approx({"decade": 0, "quarter": -2, "finest": -2.5})
 
 
 @pytest.fixture
@@ -240,11 +240,16 @@ def test_a_page_from_few_records(tmp_path, monkeypatch):
                 values |= {key: worse * rng.uniform(0.1, 0.11) for key in
                            ("squared_error", *fits.GRIDS, "kullback_leibler")}  # fmt: skip
                 records.add(tmp_path, part, cell, values)
+                if (part, name, cell.loss) == ("linear", "iris", "entmax15"):
+                    values["squared_error"] = rng.uniform(0.1, 0.11)  # no worse at 4
+                    records.add(tmp_path, fits.FINER, cell, values)
     about = (ROOT / "benchmarks" / "results" / "study" / "sets.csv").read_text(encoding="utf-8")
     (tmp_path / "sets.csv").write_text(about, encoding="utf-8")
     (tmp_path / "figures").mkdir()
     text = (ROOT / "docs" / "study.md").read_text(encoding="utf-8")
     (tmp_path / "study.md").write_text(text, encoding="utf-8")
+    clear = {(name, loss, c) for name in names[:-1] for loss in data.LOSSES for c in "04"}
+    assert page.clear_cells(tmp_path) == clear | {(names[-1], "poisson", c) for c in "04"}
     page.write(tmp_path, tmp_path)
     written = (tmp_path / "study.md").read_text(encoding="utf-8")
     outside = re.compile(r"<!-- (?!end).*?<!-- end -->", re.DOTALL)
@@ -252,6 +257,10 @@ def test_a_page_from_few_records(tmp_path, monkeypatch):
     lines = written.splitlines()
     row = next(line for line in lines if line.startswith("| logistic, c = 4 | 6 |"))
     assert "| 0 (0) | 6 (6) |" in row
+    row = next(line for line in lines if line.startswith("| entmax15, c = 4 | 6 |"))
+    assert "| 0 (0) | 5 (5) |" in row  # what a finer grid takes back is no verdict
+    (counts,) = (line for line in lines if line.startswith("| random splits | eighths"))
+    assert counts.split(" | ")[-1] == "1 |"
     one, chosen = (
         next(line for line in lines if line.startswith(f"| sparsemax, {c} | 6"))
         for c in ("c = 1", "chosen")

@@ -60,7 +60,7 @@ class Task:
     max_train: int = 2000
     max_test: int = 2000
     n_official: int = 0
-    refine: int = 4
+    refine: int = 3
 
     @property
     def has_labels(self) -> bool:
@@ -122,7 +122,7 @@ def multi_label(name: str, d: int, k: int) -> Task:
     parts = [lines_of_labels(f"{name}_{part}.svm.gz", d, k) for part in ("train", "test")]
     X = np.vstack([part[0].toarray() for part in parts])
     Y = label_proportions(np.vstack([part[1] for part in parts]))
-    refine = 0 if name in ONCE else 4
+    refine = 0 if name in ONCE else 3
     return Task(name, "multi-label", X, Y, n_official=parts[0][1].shape[0], refine=refine)
 
 

@@ -26,9 +26,10 @@ from fitzpatrick.regularizers import Tsallis
 
 from .data import ONCE, Task, load
 
-# Steps of the grids of penalties, in sixteenths of a power of ten; the last is used.
-STEPS = {"decade": 16, "quarter": 4, "eighth": 2, "sixteenth": 1}
+# Steps of the grids of penalties, in sixteenths of a power of ten; the last has all penalties.
+STEPS = {"decade": 16, "quarter": 4, "finest": 1}
 GRIDS = tuple(STEPS)[:-1]  # whose errors stand beside
+FINER = "finer"  # linear models again, on sixteenths of a power of ten
 SCREENING_TOL, TOL = 1e-4, 1e-6
 ANY_SPLIT = {"feature_pre_filter": False, "min_data_in_bin": 1}
 COPIES = "copies"  # rows copied once for each class, with the share as weight
@@ -118,7 +119,7 @@ def fit_linear(task: Task, loss: Loss, rows: "Rows", seed: int) -> Found:
         model.set_params(alpha=alpha).fit(X, Y)
         predictions[alpha] = predict(task, model, task.X[rows.test])
     coarse = {name: predictions[best[name]] for name in GRIDS}
-    return Found(predictions[best["sixteenth"]], float(errors.min()), best["sixteenth"], coarse)
+    return Found(predictions[best["finest"]], float(errors.min()), best["finest"], coarse)
 
 
 def copied(X: Any, Y: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
@@ -297,6 +298,8 @@ def prepare(part: str, cell: Cell) -> tuple[Task, Rows]:
         train, test = list(folds)[cell.split]
     else:
         train, test = task.split(cell.split)
+    if part == FINER:
+        task = replace(task, refine=4)
     return task, Rows(train, test, task.targets)
 
 

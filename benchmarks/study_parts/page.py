@@ -14,7 +14,7 @@ from scipy import stats
 
 from . import figures, records
 from .data import LDL, LOSSES, ONCE, SETS
-from .fits import BASE, COPIES, FACTORS, FIELDS, GRIDS
+from .fits import BASE, COPIES, FACTORS, FIELDS, FINER
 from .statistics import Ranks, bayesian_signed_rank, friedman, holm, resampled_t
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -43,6 +43,8 @@ Candidate = tuple[str, str]  # loss and tightness
 
 class Results:
     """The records of one part: sets × (loss, tightness) with all splits, in a frame."""
+
+    finer: "Results | None" = None  # of the same models, on a finer grid of penalties
 
     def __init__(self, folder: Path, part: str, about: pd.DataFrame) -> None:
         rows = [
@@ -76,15 +78,20 @@ class Results:
     def compare(self, candidate: Candidate, other: Candidate, metric: str = ERROR) -> pd.DataFrame:
         """Differences to another candidate on each set.
 
-        A verdict on the squared error stands only if the next coarser grid of penalties has it too.
+        A verdict on the squared error stands only if other grids of penalties have it too.
         """
         found = self.differences(candidate, other, metric)
         if metric == ERROR:
-            coarser = self.differences(candidate, other, GRIDS[-1])["verdict"].reindex(found.index)
-            found["verdict"] *= coarser.isna() | (coarser == found["verdict"])
+            others = [self.differences(candidate, other, "quarter")]
+            others += [self.finer.differences(candidate, other)] if self.finer else []
+            for frame in others:
+                verdict = frame["verdict"].reindex(found.index)
+                found["verdict"] *= verdict.isna() | (verdict == found["verdict"])
         return found
 
-    def differences(self, candidate: Candidate, other: Candidate, metric: str) -> pd.DataFrame:
+    def differences(
+        self, candidate: Candidate, other: Candidate, metric: str = ERROR
+    ) -> pd.DataFrame:
         """Mean difference to another candidate on each set, as a share of its error."""
         wide, found = self.wide(metric), {}
         if candidate in wide and other in wide:
@@ -264,30 +271,44 @@ def by_zeros(results: Results) -> str:
 
 
 def by_grid(results: dict[str, Results]) -> str:
-    """Verdicts of each tightness against 0 that the next finer grid of penalties takes back."""
+    """Verdicts of each tightness against 0, and how many a finer grid of penalties takes back."""
     rows = []
-    steps = ("powers of ten", "quarters", "eighths", "sixteenths")
+    steps = {"decade": "powers of ten", "quarter": "quarters", ERROR: "eighths"}
     for title, part in (("random splits", "linear"), ("the paper's protocol", "paper")):
         one = results[part]
         pairs = [((loss, c), (loss, "0")) for loss, c in one.candidates(beyond=True) if c != CHOSEN]
-        grids = {name: pd.concat([one.differences(*pair, name) for pair in pairs])
-                 for name in (*GRIDS, ERROR)}  # fmt: skip
-        verdicts = pd.DataFrame({name: frame["verdict"].to_numpy() for name, frame in grids.items()})
-        agreed = verdicts.where(verdicts == verdicts.shift(axis=1), 0)
-        finest = grids[ERROR]["mean"].to_numpy()
-        for step, name, finer in zip(steps, grids, [*verdicts.columns[1:], None], strict=True):
-            clear, both = verdicts[name] != 0, agreed[name] != 0
-            lost = [] if finer is None else [kept & (verdicts[finer] != verdicts[name])
-                                             for kept in (clear, both)]  # fmt: skip
-            counts = [clear.sum(), *(x.sum() for x in lost[:1]), *([""] if not lost else [])]
-            counts += ["", ""] if name == GRIDS[0] else [both.sum(), *(x.sum() for x in lost[1:])]
-            shift = 100 * np.median(np.abs(grids[name]["mean"].to_numpy() - finest))
-            counts += [""] * (4 - len(counts))
-            last = f"{shift:.2f} %" if finer else ""
-            rows.append([title, step, str(len(verdicts)), *map(str, counts), last])
-    header = ["", "grid", "comparisons", "clear", "taken back", "clear on this and the coarser grid",
-              "taken back", "median shift to sixteenths"]  # fmt: skip
+        grids = [on_grid(one, pairs, name) for name in steps]
+        if one.finer:
+            grids.append(on_grid(one.finer, pairs, ERROR).reindex(grids[-1].index))
+        for i, step in enumerate(steps.values()):
+            clear = grids[i]["verdict"] != 0
+            lost = [str((clear & finer["verdict"].notna()
+                         & (finer["verdict"] != grids[i]["verdict"])).sum())
+                    for finer in grids[i + 1 :]]  # fmt: skip
+            cells = [*[""] * i, *lost, *[""] * (3 - i - len(lost))]
+            rows.append([title, step, str(len(clear)), str(clear.sum()), *cells])
+    header = ["", "grid", "comparisons", "clear", "not on quarters", "not on eighths",
+              "not on sixteenths"]  # fmt: skip
     return table(header, rows)
+
+
+def on_grid(results: Results, pairs: list[tuple[Candidate, Candidate]], grid: str) -> pd.DataFrame:
+    """The differences of all pairs on one grid of penalties."""
+    return pd.concat({pair: results.differences(*pair, grid) for pair in pairs})
+
+
+def clear_cells(folder: Path) -> set[tuple[str, str, str]]:
+    """Set, loss and tightness of linear models that take part in a verdict."""
+    about = pd.read_csv(folder / "sets.csv", index_col="name")
+    linear = Results(folder, "linear", about)
+    pairs = [(one, (one[0], "0")) for one in linear.candidates(beyond=True) if one[1] != CHOSEN]
+    pairs += [((loss, "0"), ("logistic", "0")) for loss in LOSSES[1:]]
+    found = set()
+    for pair in pairs:
+        differences = linear.differences(*pair)
+        for name in differences.index[differences["verdict"] != 0]:
+            found |= {(str(name), *candidate) for candidate in pair}
+    return found
 
 
 def by_penalty(results: Results) -> str:
@@ -413,6 +434,7 @@ def write(folder: Path, docs: Path = DOCS) -> None:
     """Fill the blocks of the page and draw its figures; every block must be in the page."""
     about = pd.read_csv(folder / "sets.csv", index_col="name")
     results = {part: Results(folder, part, about) for part in PARTS}
+    results["linear"].finer = Results(folder, FINER, about)
     linear = results["linear"]
     blocks = {
         "scope": scope(results),

@@ -21,6 +21,7 @@ from ._array import (
     eagerly,
     is_concrete,
     is_integer,
+    is_jax,
     is_numpy,
     is_torch,
     namespace,
@@ -267,9 +268,12 @@ def check_order(alpha: Any) -> float:
 
 
 def read_number(x: Any, name: str, why_no_gradient: str = "") -> Any:
-    """``x``, or the number that it holds if it is a tensor without axes on the host."""
-    if isinstance(x, (int, float)) or not is_torch(x):
+    """``x``, or the number that it holds if it is an array without axes on the host."""
+    if isinstance(x, (int, float)):
         return x
+    if not is_torch(x):
+        is_scalar = (isinstance(x, np.ndarray) or is_jax(x)) and x.ndim == 0
+        return x.item() if is_scalar else x
     if x.requires_grad:
         raise TypeError(
             f"{name} must not require a gradient{why_no_gradient}; pass {name}.detach()"

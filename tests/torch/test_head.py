@@ -90,6 +90,17 @@ def test_all_options(name, has_labels, generator):
         )  # fmt: skip
 
 
+@pytest.mark.parametrize("alpha", [1.0, 1.25, 1.5, 2.0])
+@pytest.mark.parametrize("tightness", [0.0, 1.0])
+def test_heads_of_any_order(generator, alpha, tightness):
+    x, weight, bias, labels, y = draw(generator)
+    options = {"linear_bias": bias, "chunk_size": 4, "label_smoothing": 0.1}
+    for target in (labels, y):
+        compare("entmax", x, weight, target, alpha=alpha, tightness=tightness, **options)
+    with pytest.raises(ValueError, match="alpha"):
+        F.linear_entmax_loss(x, weight, labels, 2.5)
+
+
 @pytest.mark.parametrize("shape", [(), (0,), (2, 3), (2, 1, 4)], ids=str)
 @pytest.mark.parametrize("reduction", ["mean", "none"])
 def test_any_leading_shape(shape, reduction, generator):

@@ -23,7 +23,7 @@ from ._path import Coefficients, FittedModel, PenaltyPath
 from ._sums import Data, TrainingData, take_rows
 
 DEFAULT_ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3, 1e4)  # the paper's
-FINEST_STEP = 10 ** (1 / 8)  # between neighbouring alphas, which no refinement goes below
+FINEST_STEP = 10 ** (1 / 16)  # between neighbouring alphas, which no refinement goes below
 
 HeldOut = tuple[Array, Array, Array | None]  # features, targets as scorers take them, weights
 # Scores, coefficients and intercepts of the alphas at each tightness in turn, and the number of
@@ -291,7 +291,7 @@ class ProportionRegressorCV(CrossValidated, ProportionModel):
         alphas: the strengths to begin with, in any order.
         refine: how many times the best alpha's distance to its neighbours is halved: the geometric
             midpoints on both sides are scored, and the best of all is the next to refine. No step
-            becomes smaller than a factor of 10^(1/8), which three rounds reach from powers of ten.
+            becomes smaller than a factor of 10^(1/16), which four rounds reach from powers of ten.
             With 0 the choice is among ``alphas`` alone. On a coarse grid the losses of a pair meet
             their best alphas at different distances, since the tighter loss has less curvature and
             wants a weaker penalty; refined choices can be compared.

@@ -29,10 +29,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from .._validation import check_order
 from ..losses import Loss, get_loss, name_of, regularizers_by_name
+from ..regularizers import Tsallis
 from ._attention import entmax_attention
 from ._entmax import link_along
-from ._handles import handle_of
+from ._handles import handle_at, handle_of
 from ._head import Layer
 from ._losses import class_loss, distill, entry_loss, linear_class_loss, loss_of_kind
 from ._sparse_targets import SparseTargets
@@ -457,6 +459,64 @@ def fitzpatrick_entmax_loss(
     )
 
 
+def linear_entmax_loss(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor | SparseTargets,
+    alpha: float = 1.5,
+    *,
+    tightness: float = 0.0,
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+    chunk_size: int | None = None,
+    accumulate_dtype: torch.dtype | None = None,
+    engine: str | None = None,
+    validate: bool | None = None,
+    process_group: "ProcessGroup | None" = None,
+    temperature: float = 1.0,
+    logit_scale: float | Tensor = 1.0,
+    softcap: float | None = None,
+    return_stats: bool = False,
+) -> Tensor:
+    r"""Loss of ``Tsallis(alpha)``, of a linear layer: :func:`entmax_loss` of its scores.
+
+    ``alpha`` is a number between 1 and 2; ``tightness`` is 0 for the Fenchel-Young loss and 1 for
+    the Fitzpatrick loss.
+    The other arguments are explained in :func:`linear_fitzpatrick_logistic_loss`.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> scores, target = torch.tensor([[0.5], [0.25], [-1.0]]), torch.tensor([1])
+        >>> round(F.linear_entmax_loss(torch.ones(1, 1), scores, target, 1.25).item(), 4)
+        0.6659
+    """
+    return linear_class_loss(
+        handle_at(Tsallis, check_order(alpha)),
+        tightness,
+        input,
+        linear_weight,
+        target,
+        linear_bias=linear_bias,
+        weight=weight,
+        ignore_index=ignore_index,
+        reduction=reduction,
+        label_smoothing=label_smoothing,
+        chunk_size=chunk_size,
+        accumulate_dtype=accumulate_dtype,
+        engine=engine,
+        validate=validate,
+        process_group=process_group,
+        temperature=temperature,
+        logit_scale=logit_scale,
+        softcap=softcap,
+        return_stats=return_stats,
+    )
+
+
 def normmax_loss(
     input: Tensor,
     target: Tensor,
@@ -558,6 +618,7 @@ __all__ = [
     "fitzpatrick_sparsemax_probabilities",
     "fitzpatrick_squared_loss",
     "linear_entmax15_loss",
+    "linear_entmax_loss",
     "linear_fitzpatrick_entmax15_loss",
     "linear_fitzpatrick_logistic_loss",
     "linear_fitzpatrick_sparsemax_loss",
