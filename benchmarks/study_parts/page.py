@@ -285,6 +285,8 @@ def by_grid(results: dict[str, Results]) -> str:
             lost = [str((clear & finer["verdict"].notna()
                          & (finer["verdict"] != grids[i]["verdict"])).sum())
                     for finer in grids[i + 1 :]]  # fmt: skip
+            if i == 0:  # sixteenths were searched only where eighths are clear
+                lost = lost[:2]
             cells = [*[""] * i, *lost, *[""] * (3 - i - len(lost))]
             rows.append([title, step, str(len(clear)), str(clear.sum()), *cells])
     header = ["", "grid", "comparisons", "clear", "not on quarters", "not on eighths",
