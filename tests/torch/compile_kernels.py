@@ -181,18 +181,22 @@ def class_probabilities():
 
 def attentions():
     """(name, source and options) of the kernels of attention."""
-    kernels = (
-        attention.attention_forward,
-        attention.attention_query_gradient,
-        attention.attention_key_gradient,
-    )
+    kernels = {
+        attention.attention_forward: "forward",
+        attention.attention_query_gradient: "by_query",
+        attention.attention_key_gradient: "by_key",
+    }
     dtypes = torch.bfloat16, torch.float16, torch.float32
     for kernel, alpha, dtype, width in itertools.product(kernels, (1.5, 2.0), dtypes, (64, 128)):
         rows = torch.empty(1, width, dtype=dtype, device="meta")
+        plan = attention_launch.plan_for(rows, rows)
+        launched = dict(getattr(plan, kernels[kernel]))
         options = attention_launch.options_of(rows, rows, alpha, 1.0)
+        options |= {"stages": launched.pop("stages"), "together": plan.together}
         names = kernel.arg_names
-        numbers = dict.fromkeys(("factor", "scale"), "fp32") | {"marks": "*i8"}
-        numbers |= dict.fromkeys(("tops", "maxima", "means"), "*fp32")
+        numbers = dict.fromkeys(("factor", "scale", "tolerance"), "fp32")
+        numbers |= {"marks": "*i8", "words": "*i32", "live": "*i32"}
+        numbers |= dict.fromkeys(("taus", "origins", "means"), "*fp32")
         numbers |= dict.fromkeys(("starts", "ends"), "*i32")
         tensors = ("query", "key", "value", "upstream", "out", "by_query", "by_key", "by_value")
         numbers |= dict.fromkeys(tensors, f"*{KINDS[dtype]}")
@@ -204,7 +208,7 @@ def attentions():
         source = ASTSource(kernel, signature, constants, aligned)
         yield (
             f"{kernel.__name__} {alpha} {KINDS[dtype]} {width}",
-            (source, {"enable_fp_fusion": True}),
+            (source, {"enable_fp_fusion": True, **launched}),
         )
 
 

@@ -17,7 +17,7 @@ from ._engines import choose_engine
 from ._entmax import EntmaxCall
 
 # The regularizers of orders that have kernels or closed forms of their own.
-_OMEGAS = {1.0: "logistic", 1.5: "entmax15", 2.0: "sparsemax"}
+OMEGAS = {1.0: "logistic", 1.5: "entmax15", 2.0: "sparsemax"}
 
 Window = tuple[int | None, int | None]
 
@@ -233,7 +233,7 @@ def prepare(
         arguments.check_parameters(alpha, query, "alpha", 1, 2)
     else:
         order = check_order(alpha)
-        omega = _OMEGAS.get(order, "")
+        omega = OMEGAS.get(order, "")
         if not omega:
             orders = torch.full(shape[:3], order, dtype=torch.float64, device=query.device)
     number = 1 / math.sqrt(width) if scale is None else scale

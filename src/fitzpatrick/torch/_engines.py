@@ -81,10 +81,15 @@ def check_engine(engine: str | None) -> None:
         raise ValueError(f"engine must be one of {', '.join(_ENGINES)} or None, got {engine!r}")
 
 
+def has_triton(x: Tensor) -> bool:
+    """True if Triton's kernels run where a tensor is, on a GPU."""
+    return x.is_cuda and _HAS_TRITON
+
+
 def choose_engine(engine: str | None, theta: Tensor, omega: str, *, has_labels: bool = True) -> str:
     """The engine asked for, or the fastest available; raises if it is not available."""
     if engine is None:
-        is_there = theta.is_cuda and _HAS_TRITON and _has_kernel(omega, has_labels)
+        is_there = has_triton(theta) and _has_kernel(omega, has_labels)
         return "triton" if is_there else "reference"
     check_engine(engine)
     if engine == "triton":

@@ -10,8 +10,9 @@ import torch
 import torch.nn.functional as nn_functional
 from torch import Tensor, nn
 
-from ._attention import attend_densely, entmax_attention
+from ._attention import attend_densely
 from ._attention_call import Window, as_one_dtype, prepare, seen_keys
+from ._entmax_attention import entmax_attention
 from .activations import Entmax
 
 __all__ = ["SparseAttention", "register_huggingface"]

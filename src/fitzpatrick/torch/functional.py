@@ -32,8 +32,8 @@ from torch import Tensor
 from .._validation import check_order
 from ..losses import Loss, get_loss, name_of, regularizers_by_name
 from ..regularizers import Tsallis
-from ._attention import entmax_attention
 from ._entmax import link_along
+from ._entmax_attention import entmax_attention
 from ._handles import handle_at, handle_of
 from ._head import Layer
 from ._losses import class_loss, distill, entry_loss, linear_class_loss, loss_of_kind

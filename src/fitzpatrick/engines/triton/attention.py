@@ -1,12 +1,20 @@
 r"""Kernels of entmax attention for α = 1.5 and α = 2, with one dense pass over the keys.
 
-Scores are t = β s⟨q, k⟩, so that the weights are (t − τ)₊² for α = 1.5 and (t − τ)₊ for α = 2. A
-program has a block of queries. Its first pass finds their largest scores and a lower bound of τ:
-the τ of any set of keys is one, and so is what a Newton step finds from anywhere, since the sum of
-weights is convex and falls. The pass marks blocks of keys that are above the bound. All that
-follows reads marked blocks only: Newton steps to τ, the output, which is divided by the sum of the
-weights, and the backward pass, which has the marks of blocks with a weight. Keys that a query sees
-are an interval, which starts and ends no earlier than the interval of the query before.
+Scores are t = βs⟨q, k⟩, so that the weights are p = (t − τ)₊² for α = 1.5 and (t − τ)₊ for α = 2;
+their sum f(τ) is one at the root, its slope is −2Σd or −Σd, with d = (t − τ)₊ or 1 where that is
+positive. A program has a block of queries at a time.
+
+1. A *scan* of all keys finds the largest scores, and guesses τ: f and its slope stand for the keys
+   seen so far, and where f is above one, τ rises by the model f ∝ (τ₁ − τ)^m, which they determine.
+   Blocks of keys are marked unless they lie below the guess by a margin.
+2. The sums over marked blocks are exact at the guess. A Newton step on a convex function of τ is a
+   lower bound, and the model is a better guess, with an error of about the square of the last step.
+   Should the bound not cover what was left unmarked, all blocks are marked.
+3. The *output* Σpv is summed over marked blocks, and Σdv with it, which takes it to the root: what
+   is left is of second order. Where that is too large, the pass is repeated.
+
+Blocks with a weight are bits that the backward pass reads. The keys that a query sees are an
+interval, which starts and ends no earlier than that of the query before.
 """
 
 # mypy: disable-error-code="misc,no-untyped-def,no-any-return"
@@ -15,247 +23,511 @@ are an interval, which starts and ends no earlier than the interval of the query
 import triton
 import triton.language as tl
 
-from .math import relu
-
-# What a score may exceed the bound by and still be rounding, in units of its size.
+# How far below the guess a block of keys may be and still be read.
+_MARGIN = tl.constexpr(0.125)
+# The relative error of scores in single precision, with room for that of their bound.
 _SLACK = tl.constexpr(1e-6)
-# A step that is shorter than this moves no weight by more than float32 can tell.
-_SHORT_STEP = tl.constexpr(1e-7)
-_MAX_STEPS = tl.constexpr(24)
+# After this many guesses τ is what Newton's method finds, which always ends.
+_MAX_GUESSES, _MAX_STEPS, _MAX_OUTPUTS = tl.constexpr(6), tl.constexpr(24), tl.constexpr(3)
+# Blocks of keys that are sought in marks at once.
+_CHUNK = tl.constexpr(128)
 
 
 @triton.jit
-def _rows_of(x, first, n, size: tl.constexpr, width: tl.constexpr, padded: tl.constexpr):
-    """Rows of a matrix of n rows, from ``first`` on, zeros beyond it."""
-    rows, e = first + tl.arange(0, size), tl.arange(0, padded)
-    is_inside = (rows < n)[:, None] & (e < width)[None, :]
-    return tl.load(x + rows[:, None] * width + e[None, :], mask=is_inside, other=0.0)
+def _rows_of(x, rows, width: tl.constexpr, padded: tl.constexpr):
+    """Rows of a matrix, with zeros beyond its width."""
+    e = tl.arange(0, padded)
+    at = x + rows[:, None] * width + e[None, :]
+    if padded == width:
+        return tl.load(at)
+    return tl.load(at, mask=(e < width)[None, :], other=0.0)
 
 
 @triton.jit
-def _scores(q, k, starts, ends, first, size: tl.constexpr, factor, precision: tl.constexpr):
-    """A tile of t from queries and keys, −∞ where a query does not see a key."""
-    places = first + tl.arange(0, size)
-    t = tl.dot(q, tl.trans(k), input_precision=precision) * factor
-    is_seen = (places[None, :] >= starts[:, None]) & (places[None, :] < ends[:, None])
-    return tl.where(is_seen, t, float("-inf"))
+def _max_or_nan(a, b):
+    return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
 
 
 @triton.jit
-def _step(s, power: tl.constexpr):
-    """A Newton step in τ for rows of s = t − τ, on the root of the sum if it is of squares."""
-    s = relu(s)
+def _products(q, k, start, end, places, is_edge: tl.constexpr, precision: tl.constexpr):
+    """⟨q, k⟩, −∞ where a query does not see a key."""
+    r = tl.dot(q, tl.trans(k), input_precision=precision)
+    if is_edge:
+        is_seen = (places[None, :] >= start[:, None]) & (places[None, :] < end[:, None])
+        r = tl.where(is_seen, r, float("-inf"))
+    return r
+
+
+@triton.jit
+def _excess(r, factor, origin, tau, is_exact: tl.constexpr):
+    """(t − τ)₊; in single precision τ is counted from the top, whose digits it does not lose."""
+    if is_exact:
+        return tl.maximum((r * factor - origin) - tau, 0.0)
+    return tl.maximum(r * factor - tau, 0.0)
+
+
+@triton.jit
+def _terms(s, power: tl.constexpr):
+    """p and d."""
     if power == 2:
-        total, slope = tl.sqrt(tl.sum(s * s, 1)), tl.sum(s, 1)
-        excess = (total - 1.0) * total
-    else:
-        excess, slope = tl.sum(s, 1) - 1.0, tl.sum(tl.where(s > 0, 1.0, 0.0), 1)
-    return tl.where(slope > 0, excess / tl.where(slope > 0, slope, 1.0), 0.0)
+        return s * s, s
+    return s, (s > 0).to(tl.float32)
+
+
+@triton.jit
+def _model(f, slope, m, power: tl.constexpr):
+    """How far the root is by the model f ∝ (τ₁ − τ)^m, and the share of τ₁ − τ that is left."""
+    kept = tl.exp2(-tl.log2(f) / m)
+    return m * f / (power * slope) * (1.0 - kept), kept
+
+
+@triton.jit
+def _interval(starts, ends, first, final, keys: tl.constexpr):
+    """The blocks of keys that queries see, from low to high, and those that all of them see whole.
+
+    These have an even number; the others are at the edges.
+    """
+    low, high = tl.load(starts + first) // keys, tl.cdiv(tl.load(ends + final), keys)
+    inner_low = tl.minimum(tl.maximum(tl.cdiv(tl.load(starts + final), keys), low), high)
+    inner_high = tl.minimum(tl.load(ends + first) // keys, high)
+    inner_high = inner_low + tl.maximum(inner_high - inner_low, 0) // 2 * 2
+    return low, high, inner_low, inner_high
+
+
+@triton.jit
+def _place(i, live, low, n_left, inner_high, is_edge: tl.constexpr):
+    """The i-th block of keys: of those at the edges of the interval, or of those that are live."""
+    if is_edge:
+        return tl.where(i < n_left, low + i, inner_high + i - n_left)
+    return tl.load(live + i)
+
+
+@triton.jit
+def _scan(
+    state, q, key, start, end, marks, factor, n_keys, first, last,
+    is_edge: tl.constexpr, power: tl.constexpr, width: tl.constexpr, padded: tl.constexpr,
+    keys: tl.constexpr, precision: tl.constexpr, stages: tl.constexpr,
+):  # fmt: skip
+    """The largest scores, the guess of τ, f and its slope, after two blocks of keys at a time."""
+    top, tau, f, slope = state
+    for j in tl.range(first, last, 2, num_stages=stages):
+        places = j * keys + tl.arange(0, 2 * keys)
+        rows = tl.minimum(places, n_keys - 1) if is_edge else places
+        k = _rows_of(key, rows, width, padded)
+        r = _products(q, k, start, end, places, is_edge, precision)
+        highest = tl.reduce(r, 1, _max_or_nan) * factor
+        top = tl.maximum(top, highest, propagate_nan=tl.PropagateNan.ALL)
+        # τ is no less than the top less one
+        raised = tl.maximum(tau, highest - 1.0)
+        has_sum = f > 0
+        reach = (power + 2.0) * tl.where(has_sum, f, 1.0)
+        kept = tl.maximum(1.0 - (raised - tau) * power * slope / reach, 0.0)
+        kept = tl.where(has_sum, kept, 0.0)
+        p, d = _terms(tl.maximum(r * factor - raised[:, None], 0.0), power)
+        # the model of before, with m = 4 or 3
+        kept_slope = kept * kept * kept if power == 2 else kept * kept
+        f = f * kept * kept_slope + tl.sum(p, 1)
+        slope = slope * kept_slope + tl.sum(d, 1)
+        is_live = highest > raised - _MARGIN
+        tl.store(marks + j + tl.zeros_like(start), 1, mask=is_live)
+        tl.store(marks + j + 1 + tl.zeros_like(start), 1, mask=is_live)
+        # far from the root the exponent is the one for which τ does not rise too far
+        m = tl.where(f > 2.0, power, power + 2.0)
+        above = tl.maximum(f, 1.0)
+        step, kept = _model(above, tl.maximum(slope, 1e-30), m, power)
+        ceiling = top - tl.rsqrt(n_keys.to(tl.float32))
+        tau = tl.maximum(tl.minimum(raised + step, ceiling), -1e30)
+        kept_slope = kept if power == 2 else 1.0
+        slope *= tl.where(f > 2.0, kept_slope, kept_slope * kept * kept)
+        f = tl.minimum(f, 1.0)
+    return top, tau, f, slope
+
+
+@triton.jit
+def _add_sums(
+    sums, q, key, live, start, end, origin, tau, factor, n_keys, low, n_left, inner_high, count,
+    is_edge: tl.constexpr, is_exact: tl.constexpr, power: tl.constexpr,
+    width: tl.constexpr, padded: tl.constexpr,
+    keys: tl.constexpr, precision: tl.constexpr, stages: tl.constexpr,
+):  # fmt: skip
+    """p and d of more keys, added to those of keys at the same places of their blocks."""
+    f, slope = sums
+    for i in tl.range(0, count, num_stages=stages):
+        places = _place(i, live, low, n_left, inner_high, is_edge) * keys + tl.arange(0, keys)
+        rows = tl.minimum(places, n_keys - 1) if is_edge else places
+        k = _rows_of(key, rows, width, padded)
+        r = _products(q, k, start, end, places, is_edge, precision)
+        p, d = _terms(_excess(r, factor, origin[:, None], tau[:, None], is_exact), power)
+        f += p
+        slope += d
+    return f, slope
+
+
+@triton.jit
+def _add_outputs(
+    sums, q, key, value, live, marks, start, end, origin, tau, factor, n_keys,
+    low, n_left, inner_high, count,
+    is_edge: tl.constexpr, is_exact: tl.constexpr, power: tl.constexpr,
+    width: tl.constexpr, value_width: tl.constexpr,
+    padded: tl.constexpr, value_padded: tl.constexpr,
+    keys: tl.constexpr, precision: tl.constexpr, stages: tl.constexpr,
+):  # fmt: skip
+    """Σpv, Σdv, Σp and Σd with those of more keys, which are marked if they have a weight."""
+    acc, turn, mass, slope = sums
+    for i in tl.range(0, count, num_stages=stages):
+        j = _place(i, live, low, n_left, inner_high, is_edge)
+        places = j * keys + tl.arange(0, keys)
+        rows = tl.minimum(places, n_keys - 1) if is_edge else places
+        k = _rows_of(key, rows, width, padded)
+        r = _products(q, k, start, end, places, is_edge, precision)
+        p, d = _terms(_excess(r, factor, origin[:, None], tau[:, None], is_exact), power)
+        v = _rows_of(value, rows, value_width, value_padded)
+        acc = tl.dot(p.to(v.dtype), v, acc, input_precision=precision)
+        turn = tl.dot(d.to(v.dtype), v, turn, input_precision=precision)
+        part = tl.sum(d, 1)
+        mass += tl.sum(p, 1)
+        slope += part
+        tl.store(marks + j + tl.zeros_like(start), 1, mask=part > 0)
+    return acc, turn, mass, slope
+
+
+@triton.jit
+def _append(live, is_live, j):
+    """Writes the blocks ``j`` that are live behind one another; their number."""
+    flags = is_live.to(tl.int32)
+    tl.store(live + tl.cumsum(flags, 0) - 1, j, mask=is_live)
+    return tl.sum(flags, 0)
+
+
+@triton.jit
+def _list(live, marks, first, last):
+    """Writes the marked blocks from ``first`` to ``last`` behind one another; their number."""
+    count = 0
+    for base in range(first, last, _CHUNK):
+        j = base + tl.arange(0, _CHUNK)
+        count += _append(live + count, tl.load(marks + j, mask=j < last, other=0) != 0, j)
+    tl.debug_barrier()  # all threads read what some of them wrote
+    return count
+
+
+@triton.jit
+def _fill(marks, first, last, x: tl.constexpr):
+    """Marks all blocks from ``first`` to ``last``, or none."""
+    tl.debug_barrier()
+    for base in range(first, last, _CHUNK):
+        j = base + tl.arange(0, _CHUNK)
+        tl.store(marks + j, tl.full([_CHUNK], x, tl.int8), mask=j < last)
+    tl.debug_barrier()
 
 
 @triton.jit
 def attention_forward(
-    query, key, value, starts, ends, out, tops, maxima, marks,
-    factor, n, n_keys, groups, n_blocks,
-    power: tl.constexpr, width: tl.constexpr, value_width: tl.constexpr,
+    query, key, value, starts, ends, out, taus, origins, words, live, marks,
+    factor, n, n_keys, groups, n_words, n_items, n_heads, n_scratch, tolerance,
+    power: tl.constexpr, is_exact: tl.constexpr, width: tl.constexpr, value_width: tl.constexpr,
     padded: tl.constexpr, value_padded: tl.constexpr,
-    queries: tl.constexpr, keys: tl.constexpr, precision: tl.constexpr,
+    queries: tl.constexpr, keys: tl.constexpr, precision: tl.constexpr, stages: tl.constexpr,
 ):  # fmt: skip
-    """Outputs, largest weights and scores of a block of queries, and which blocks have weights."""
-    block, head = tl.program_id(0), tl.program_id(1).to(tl.int64)
-    first = block * queries
-    rows = first + tl.arange(0, queries)
-    query += head * n * width
-    key += head // groups * n_keys * width
-    value += head // groups * n_keys * value_width
-    marks += (head * tl.num_programs(0) + block) * n_blocks
-    q = _rows_of(query, first, n, queries, width, padded)
-    start = tl.load(starts + rows, mask=rows < n, other=0)
-    end = tl.load(ends + rows, mask=rows < n, other=0)
-    low = tl.load(starts + first) // keys
-    high = tl.cdiv(tl.load(ends + tl.minimum(first + queries, n) - 1), keys)
-    top = tl.full([queries], float("-inf"), tl.float32)
-    bound = top
-    for j in range(low, high):
-        k = _rows_of(key, j * keys, n_keys, keys, width, padded)
-        t = _scores(q, k, start, end, j * keys, keys, factor, precision)
-        highest = tl.max(t, 1)
-        top = tl.maximum(top, highest)
-        # two steps from the left end of the bracket, or from a bound that is above it
-        is_seen = highest > float("-inf")
-        tau = tl.where(is_seen, tl.maximum(highest - 1.0, bound), 0.0)
-        tau += _step(t - tau[:, None], power)
-        tau += _step(t - tau[:, None], power)
-        bound = tl.where(is_seen, tl.maximum(bound, tau), bound)
-        highest = tl.where(is_seen, highest, 0.0)
-        slack = _SLACK * (tl.abs(highest) + 1.0)
-        is_live = tl.max(tl.where(is_seen & (highest + slack > bound), 1, 0), 0)
-        has_nan = tl.max(tl.max(tl.where(t != t, 1, 0), 1), 0)
-        tl.store(marks + j, tl.maximum(is_live, has_nan).to(tl.int8))
-    tl.debug_barrier()  # one thread stores a mark, and all of them read it
-    is_dead = top == float("-inf")
-    top = tl.where(is_dead, 0.0, top)
-    # from here on x = t − top, whose digits do not depend on the size of the scores
-    tau = tl.where(is_dead, 0.0, bound - top - _SLACK * (tl.abs(top) + 1.0))
-    tau = tl.maximum(tau, -1.0)
-    steps, longest = 0, 1.0
-    while (steps < _MAX_STEPS) & (longest > _SHORT_STEP):
-        total = tl.zeros([queries], tl.float32)
-        slope = tl.zeros([queries], tl.float32)
-        for j in range(low, high):
-            if tl.load(marks + j) != 0:
-                k = _rows_of(key, j * keys, n_keys, keys, width, padded)
-                t = _scores(q, k, start, end, j * keys, keys, factor, precision)
-                s = relu(t - top[:, None] - tau[:, None])
-                if power == 2:
-                    total += tl.sum(s * s, 1)
-                    slope += tl.sum(s, 1)
-                else:
-                    total += tl.sum(s, 1)
-                    slope += tl.sum(tl.where(s > 0, 1.0, 0.0), 1)
-        if power == 2:
-            total = tl.sqrt(total)
-            excess = (total - 1.0) * total
-        else:
-            excess = total - 1.0
-        step = tl.where(slope > 0, excess / tl.where(slope > 0, slope, 1.0), 0.0)
-        tau += step
-        longest = tl.max(tl.abs(step), 0)
-        steps += 1
-    total = tl.zeros([queries], tl.float32)
-    acc = tl.zeros([queries, value_padded], tl.float32)
-    for j in range(low, high):
-        if tl.load(marks + j) != 0:
-            k = _rows_of(key, j * keys, n_keys, keys, width, padded)
-            t = _scores(q, k, start, end, j * keys, keys, factor, precision)
-            p = relu(t - top[:, None] - tau[:, None])
-            p = p * p if power == 2 else p
-            total += tl.sum(p, 1)
-            v = _rows_of(value, j * keys, n_keys, keys, value_width, value_padded)
-            acc += tl.dot(p.to(v.dtype), v, input_precision=precision)
-            # a maximum over all threads: none of them is still to read the mark
-            has_weight = tl.max(tl.max(tl.where(p != 0, 1, 0), 1), 0)
-            tl.store(marks + j, has_weight.to(tl.int8))
-    total = tl.where(total > 0, total, 1.0)
-    largest = -tau * -tau if power == 2 else -tau
-    tl.store(tops + head * n + rows, tl.where(is_dead, 0.0, largest / total), mask=rows < n)
-    tl.store(maxima + head * n + rows, top, mask=rows < n)
-    e = tl.arange(0, value_padded)
-    is_inside = (rows < n)[:, None] & (e < value_width)[None, :]
-    found = (acc / total[:, None]).to(out.dtype.element_ty)
-    at = out + head * n * value_width + rows[:, None] * value_width + e[None, :]
-    tl.store(at, found, mask=is_inside)
+    """Outputs and τ, in single precision with the top that it is counted from, and bits.
+
+    ``tolerance`` is a bound of the last step's square, times the slope, and of the change of the
+    weights' sum that the output is corrected for, but for a factor: the error is about its square.
+    """
+    live += tl.program_id(0).to(tl.int64) * n_scratch
+    marks += tl.program_id(0).to(tl.int64) * n_scratch
+    n_blocks = n_items // n_heads
+    for item in range(tl.program_id(0), n_items, tl.num_programs(0)):
+        # the last queries first: where attention is causal, they see the most keys
+        block, head = n_blocks - 1 - item // n_heads, (item % n_heads).to(tl.int64)
+        first = block * queries
+        rows = tl.minimum(first + tl.arange(0, queries), n - 1)
+        key_rows = key + head // groups * n_keys * width
+        value_rows = value + head // groups * n_keys * value_width
+        q = _rows_of(query + head * n * width, rows, width, padded)
+        start, end = tl.load(starts + rows), tl.load(ends + rows)
+        final = tl.minimum(first + queries, n) - 1
+        low, high, inner_low, inner_high = _interval(starts, ends, first, final, keys)
+        n_left, n_edges = inner_low - low, inner_low - low + high - inner_high
+        _fill(marks, low, high + 1, 0)
+
+        zero = tl.zeros([queries], tl.float32)
+        state = zero + float("-inf"), zero - 1e30, zero, zero
+        state = _scan(
+            state, q, key_rows, start, end, marks, factor, n_keys, low, inner_low,
+            True, power, width, padded, keys, precision, 1,
+        )  # fmt: skip
+        state = _scan(
+            state, q, key_rows, start, end, marks, factor, n_keys, inner_high, high,
+            True, power, width, padded, keys, precision, 1,
+        )  # fmt: skip
+        top, tau, _, _ = _scan(
+            state, q, key_rows, start, end, marks, factor, n_keys, inner_low, inner_high,
+            False, power, width, padded, keys, precision, stages,
+        )  # fmt: skip
+        tl.debug_barrier()
+        count = _list(live, marks, inner_low, inner_high)
+        # rows with NaN or ∞ are NaN, and those that see nothing are zero
+        is_usual = (top > float("-inf")) & (top < float("inf"))
+        peak = tl.where(is_usual, top, 0.0)
+        origin = peak if is_exact else zero
+        tau = tl.where(is_usual, tau - origin, 0.0)
+        covered = tau - _MARGIN + _SLACK * (tl.abs(peak) + 1.0)
+        bound = peak - 1.0 - origin
+        steps, longest = 0, 1e30
+        while (steps < _MAX_STEPS) & (longest > tolerance):
+            tile = tl.zeros([queries, keys], tl.float32)
+            sums = _add_sums(
+                (tile, tile), q, key_rows, live, start, end, origin, tau, factor, n_keys,
+                low, n_left, inner_high, n_edges,
+                True, is_exact, power, width, padded, keys, precision, 1,
+            )  # fmt: skip
+            sums = _add_sums(
+                sums, q, key_rows, live, start, end, origin, tau, factor, n_keys,
+                low, n_left, inner_high, count,
+                False, is_exact, power, width, padded, keys, precision, stages,
+            )  # fmt: skip
+            f, slope = tl.sum(sums[0], 1), tl.sum(sums[1], 1)
+            has_weight = f > 0
+            f, slope = tl.where(has_weight, f, 1.0), tl.where(has_weight, slope, 1.0)
+            root = tl.sqrt(f)
+            newton = (root - 1.0) * root / slope if power == 2 else (f - 1.0) / slope
+            bound = tl.maximum(bound, tl.where(has_weight, tau + newton, bound))
+            guess = tl.maximum(tau + _model(f, slope, power + 2.0, power)[0], bound)
+            guess = tl.where(has_weight & (steps < _MAX_GUESSES), guess, bound)
+            moved = tl.where(is_usual, guess - tau, 0.0)
+            tau += moved
+            longest = tl.max(moved * moved * slope, 0)
+            if steps == 0:
+                is_short = is_usual & (bound < covered)
+                if tl.max(is_short.to(tl.int32), 0) != 0:
+                    _fill(marks, low, high, 1)
+                    count = _list(live, marks, inner_low, inner_high)
+                    longest = 1e30
+            steps += 1
+
+        _fill(marks, low, high, 0)
+        acc = tl.zeros([queries, value_padded], tl.float32)
+        turn, mass, slope, delta = acc, zero, zero, zero
+        longest = 1e30
+        for _ in range(_MAX_OUTPUTS):
+            if longest > 1.5 * tolerance:
+                empty = tl.zeros([queries, value_padded], tl.float32)
+                sums = _add_outputs(
+                    (empty, empty, zero, zero), q, key_rows, value_rows, live, marks, start, end,
+                    origin, tau, factor, n_keys, low, n_left, inner_high, n_edges, True, is_exact, power,
+                    width, value_width, padded, value_padded, keys, precision, 1,
+                )  # fmt: skip
+                acc, turn, mass, slope = _add_outputs(
+                    sums, q, key_rows, value_rows, live, marks, start, end, origin,
+                    tau, factor, n_keys, low, n_left, inner_high, count, False, is_exact, power,
+                    width, value_width, padded, value_padded, keys, precision, stages,
+                )  # fmt: skip
+                slope *= power
+                has_weight = is_usual & (slope > 0)
+                delta = tl.where(has_weight, (mass - 1.0) / tl.where(has_weight, slope, 1.0), 0.0)
+                tau += delta
+                longest = tl.max(tl.abs(delta) * slope, 0)
+        mass = tl.where(slope > 0, mass - delta * slope, 1.0)
+        acc = (acc - (power * delta)[:, None] * turn) / mass[:, None]
+        tl.debug_barrier()
+        # the marks as bits
+        for word in range(low // 32, tl.cdiv(high, 32)):
+            j = word * 32 + tl.arange(0, 32)
+            bits = tl.load(marks + j, mask=(j >= low) & (j < high), other=0).to(tl.int32)
+            bits = tl.sum((bits != 0).to(tl.int32) << tl.arange(0, 32), 0)
+            tl.store(words + (head * n_blocks + block) * n_words + word, bits)
+        is_inside = first + tl.arange(0, queries) < n
+        poison = tl.where(is_usual | (top == float("-inf")), 0.0, float("nan"))
+        tau = tl.where(top == float("-inf"), float("inf"), tau + poison)
+        tl.store(taus + head * n + rows, tau, mask=is_inside)
+        if is_exact:
+            tl.store(origins + head * n + rows, origin, mask=is_inside)
+        e = tl.arange(0, value_padded)
+        at = out + head * n * value_width + rows[:, None] * value_width + e[None, :]
+        is_inside = is_inside[:, None] & (e < value_width)[None, :]
+        tl.store(at, (acc + poison[:, None]).to(out.dtype.element_ty), mask=is_inside)
 
 
 @triton.jit
-def _weights(t, top, root, power: tl.constexpr):
-    """p and d = ∂p/∂z from t, the largest t, and the largest weight or its square root."""
-    s = relu(root[:, None] + (t - top[:, None]))
-    if power == 2:
-        return s * s, s
-    return s, tl.where(s > 0, 1.0, 0.0)
+def _add_query_gradients(
+    sums, q, d_out, level, key, value, live, start, end, origin, tau, factor, n_keys,
+    low, n_left, inner_high, count,
+    is_edge: tl.constexpr, is_exact: tl.constexpr, power: tl.constexpr,
+    width: tl.constexpr, value_width: tl.constexpr,
+    padded: tl.constexpr, value_padded: tl.constexpr,
+    keys: tl.constexpr, precision: tl.constexpr, stages: tl.constexpr,
+):  # fmt: skip
+    """Σ d g k, Σ d k, Σ d g and Σ d, with those of more keys, g counted from ``level``."""
+    along_keys, mean_key, along, weight = sums
+    for i in tl.range(0, count, num_stages=stages):
+        places = _place(i, live, low, n_left, inner_high, is_edge) * keys + tl.arange(0, keys)
+        rows = tl.minimum(places, n_keys - 1) if is_edge else places
+        k = _rows_of(key, rows, width, padded)
+        v = _rows_of(value, rows, value_width, value_padded)
+        r = _products(q, k, start, end, places, is_edge, precision)
+        g = tl.dot(d_out, tl.trans(v), input_precision=precision)
+        _, d = _terms(_excess(r, factor, origin[:, None], tau[:, None], is_exact), power)
+        mean_key = tl.dot(d.to(k.dtype), k, mean_key, input_precision=precision)
+        weight += tl.sum(d, 1)
+        g = d * (g - level[:, None])
+        along += tl.sum(g, 1)
+        along_keys = tl.dot(g.to(k.dtype), k, along_keys, input_precision=precision)
+    return along_keys, mean_key, along, weight
 
 
 @triton.jit
 def attention_query_gradient(
-    query, key, value, upstream, starts, ends, tops, maxima, marks, means, by_query,
-    factor, scale, n, n_keys, groups, n_blocks,
-    power: tl.constexpr, width: tl.constexpr, value_width: tl.constexpr,
+    query, key, value, upstream, out, starts, ends, taus, origins, words, live, means, by_query,
+    factor, scale, n, n_keys, groups, n_words, n_items, n_heads, n_scratch,
+    power: tl.constexpr, is_exact: tl.constexpr, width: tl.constexpr, value_width: tl.constexpr,
     padded: tl.constexpr, value_padded: tl.constexpr,
-    queries: tl.constexpr, keys: tl.constexpr, precision: tl.constexpr,
+    queries: tl.constexpr, keys: tl.constexpr, precision: tl.constexpr, stages: tl.constexpr,
 ):  # fmt: skip
-    """The gradient of a block of queries, and Δ = ⟨d, g⟩/⟨d, 1⟩ of each, g = dO Vᵀ."""
-    block, head = tl.program_id(0), tl.program_id(1).to(tl.int64)
-    first = block * queries
-    rows = first + tl.arange(0, queries)
-    query += head * n * width
-    upstream += head * n * value_width
-    key += head // groups * n_keys * width
-    value += head // groups * n_keys * value_width
-    marks += (head * tl.num_programs(0) + block) * n_blocks
-    q = _rows_of(query, first, n, queries, width, padded)
-    d_out = _rows_of(upstream, first, n, queries, value_width, value_padded)
-    start = tl.load(starts + rows, mask=rows < n, other=0)
-    end = tl.load(ends + rows, mask=rows < n, other=0)
-    root = tl.load(tops + head * n + rows, mask=rows < n, other=0.0)
-    root = tl.sqrt(root) if power == 2 else root
-    top = tl.load(maxima + head * n + rows, mask=rows < n, other=0.0)
-    low = tl.load(starts + first) // keys
-    high = tl.cdiv(tl.load(ends + tl.minimum(first + queries, n) - 1), keys)
-    weight = tl.zeros([queries], tl.float32)
-    along = tl.zeros([queries], tl.float32)
-    for j in range(low, high):
-        if tl.load(marks + j) != 0:
-            k = _rows_of(key, j * keys, n_keys, keys, width, padded)
-            v = _rows_of(value, j * keys, n_keys, keys, value_width, value_padded)
-            t = _scores(q, k, start, end, j * keys, keys, factor, precision)
-            _, d = _weights(t, top, root, power)
-            g = tl.dot(d_out, tl.trans(v), input_precision=precision)
-            weight += tl.sum(d, 1)
-            along += tl.sum(d * g, 1)
-    mean = along / tl.where(weight > 0, weight, 1.0)
-    tl.store(means + head * n + rows, mean, mask=rows < n)
-    acc = tl.zeros([queries, padded], tl.float32)
-    for j in range(low, high):
-        if tl.load(marks + j) != 0:
-            k = _rows_of(key, j * keys, n_keys, keys, width, padded)
-            v = _rows_of(value, j * keys, n_keys, keys, value_width, value_padded)
-            t = _scores(q, k, start, end, j * keys, keys, factor, precision)
-            _, d = _weights(t, top, root, power)
-            g = tl.dot(d_out, tl.trans(v), input_precision=precision)
-            d_z = d * (g - mean[:, None])
-            acc += tl.dot(d_z.to(k.dtype), k, input_precision=precision)
-    e = tl.arange(0, padded)
-    is_inside = (rows < n)[:, None] & (e < width)[None, :]
-    at = by_query + head * n * width + rows[:, None] * width + e[None, :]
-    tl.store(at, (acc * scale).to(by_query.dtype.element_ty), mask=is_inside)
+    """The gradient of queries, and Δ = ⟨d, g⟩/⟨d, 1⟩ of each, g = dO Vᵀ.
+
+    With g counted from ⟨dO, out⟩, which is near Δ, one pass does: Σ d (g − Δ) k is a difference of
+    two sums that are hardly larger than it.
+    """
+    live += tl.program_id(0).to(tl.int64) * n_scratch
+    n_blocks = n_items // n_heads
+    for item in range(tl.program_id(0), n_items, tl.num_programs(0)):
+        block, head = n_blocks - 1 - item // n_heads, (item % n_heads).to(tl.int64)
+        first = block * queries
+        rows = tl.minimum(first + tl.arange(0, queries), n - 1)
+        key_rows = key + head // groups * n_keys * width
+        value_rows = value + head // groups * n_keys * value_width
+        q = _rows_of(query + head * n * width, rows, width, padded)
+        d_out = _rows_of(upstream + head * n * value_width, rows, value_width, value_padded)
+        y = _rows_of(out + head * n * value_width, rows, value_width, value_padded)
+        level = tl.sum(d_out.to(tl.float32) * y.to(tl.float32), 1)
+        start, end = tl.load(starts + rows), tl.load(ends + rows)
+        tau = tl.load(taus + head * n + rows)
+        origin = tl.load(origins + head * n + rows) if is_exact else tau
+        final = tl.minimum(first + queries, n) - 1
+        low, high, inner_low, inner_high = _interval(starts, ends, first, final, keys)
+        n_left, n_edges = inner_low - low, inner_low - low + high - inner_high
+        tl.debug_barrier()
+        count = 0
+        for base in range(inner_low, inner_high, _CHUNK):
+            j = base + tl.arange(0, _CHUNK)
+            at = (head * n_blocks + block) * n_words + j // 32
+            found = tl.load(words + at, mask=j < inner_high, other=0) >> (j % 32)
+            count += _append(live + count, (found & 1) != 0, j)
+        tl.debug_barrier()  # all threads read what some of them wrote
+        zero, acc = tl.zeros([queries], tl.float32), tl.zeros([queries, padded], tl.float32)
+        sums = _add_query_gradients(
+            (acc, acc, zero, zero), q, d_out, level, key_rows, value_rows, live, start, end,
+            origin, tau, factor, n_keys, low, n_left, inner_high, n_edges, True, is_exact, power,
+            width, value_width, padded, value_padded, keys, precision, 1,
+        )  # fmt: skip
+        along_keys, mean_key, along, weight = _add_query_gradients(
+            sums, q, d_out, level, key_rows, value_rows, live, start, end,
+            origin, tau, factor, n_keys, low, n_left, inner_high, count, False, is_exact, power,
+            width, value_width, padded, value_padded, keys, precision, stages,
+        )  # fmt: skip
+        mean = along / tl.where(weight > 0, weight, 1.0) + tl.where(tau == tau, 0.0, float("nan"))
+        is_inside = first + tl.arange(0, queries) < n
+        tl.store(means + head * n + rows, level + mean, mask=is_inside)
+        found = (along_keys - mean[:, None] * mean_key) * scale
+        e = tl.arange(0, padded)
+        at = by_query + head * n * width + rows[:, None] * width + e[None, :]
+        is_inside = is_inside[:, None] & (e < width)[None, :]
+        tl.store(at, found.to(by_query.dtype.element_ty), mask=is_inside)
+
+
+@triton.jit
+def _add_key_gradients(
+    sums, query, k, v, upstream, live, starts, ends, taus, origins, means, places, factor, n, count,
+    is_edge: tl.constexpr, is_exact: tl.constexpr, power: tl.constexpr,
+    width: tl.constexpr, value_width: tl.constexpr,
+    padded: tl.constexpr, value_padded: tl.constexpr,
+    queries: tl.constexpr, precision: tl.constexpr, stages: tl.constexpr,
+):  # fmt: skip
+    """Σ d (g − Δ) q and Σ p dO, with those of more queries of a head."""
+    by_key, by_value = sums
+    for i in tl.range(0, count, num_stages=stages):
+        rows = tl.load(live + i) * queries + tl.arange(0, queries)
+        is_inside = rows < n
+        rows = tl.minimum(rows, n - 1) if is_edge else rows
+        q = _rows_of(query, rows, width, padded)
+        d_out = _rows_of(upstream, rows, value_width, value_padded)
+        r = tl.dot(k, tl.trans(q), input_precision=precision)
+        g = tl.dot(v, tl.trans(d_out), input_precision=precision)
+        if is_edge:
+            start, end = tl.load(starts + rows), tl.load(ends + rows)
+            is_seen = (places[:, None] >= start[None, :]) & (places[:, None] < end[None, :])
+            r = tl.where(is_seen & is_inside[None, :], r, float("-inf"))
+        tau = tl.load(taus + rows)
+        origin = tl.load(origins + rows) if is_exact else tau
+        p, d = _terms(_excess(r, factor, origin[None, :], tau[None, :], is_exact), power)
+        by_value = tl.dot(p.to(d_out.dtype), d_out, by_value, input_precision=precision)
+        g = d * (g - tl.load(means + rows)[None, :])
+        by_key = tl.dot(g.to(q.dtype), q, by_key, input_precision=precision)
+    return by_key, by_value
 
 
 @triton.jit
 def attention_key_gradient(
-    query, key, value, upstream, starts, ends, tops, maxima, marks, means, by_key, by_value,
-    factor, scale, n, n_keys, groups, n_query_blocks,
-    power: tl.constexpr, width: tl.constexpr, value_width: tl.constexpr,
+    query, key, value, upstream, starts, ends, taus, origins, words, live, means, by_key, by_value,
+    factor, scale, n, n_keys, groups, n_words, n_items, n_key_heads, n_query_blocks, n_scratch,
+    power: tl.constexpr, is_exact: tl.constexpr, width: tl.constexpr, value_width: tl.constexpr,
     padded: tl.constexpr, value_padded: tl.constexpr,
-    queries: tl.constexpr, keys: tl.constexpr, precision: tl.constexpr,
+    queries: tl.constexpr, keys: tl.constexpr, together: tl.constexpr,
+    precision: tl.constexpr, stages: tl.constexpr,
 ):  # fmt: skip
-    """The gradients of a block of keys and values, from all queries with a weight for them."""
-    block, key_head = tl.program_id(0), tl.program_id(1).to(tl.int64)
-    first = block * keys
-    key += key_head * n_keys * width
-    value += key_head * n_keys * value_width
-    k = _rows_of(key, first, n_keys, keys, width, padded)
-    v = _rows_of(value, first, n_keys, keys, value_width, value_padded)
-    acc_key = tl.zeros([keys, padded], tl.float32)
-    acc_value = tl.zeros([keys, value_padded], tl.float32)
-    for g in range(groups):
-        head = key_head * groups + g
-        for i in range(n_query_blocks):
-            at = (head * n_query_blocks + i) * tl.num_programs(0) + block
-            if tl.load(marks + at) != 0:
-                rows = i * queries + tl.arange(0, queries)
-                q = _rows_of(query + head * n * width, i * queries, n, queries, width, padded)
-                d_out = _rows_of(
-                    upstream + head * n * value_width, i * queries, n, queries, value_width,
-                    value_padded,
-                )  # fmt: skip
-                start = tl.load(starts + rows, mask=rows < n, other=0)
-                end = tl.load(ends + rows, mask=rows < n, other=0)
-                root = tl.load(tops + head * n + rows, mask=rows < n, other=0.0)
-                root = tl.sqrt(root) if power == 2 else root
-                top = tl.load(maxima + head * n + rows, mask=rows < n, other=0.0)
-                mean = tl.load(means + head * n + rows, mask=rows < n, other=0.0)
-                t = _scores(q, k, start, end, first, keys, factor, precision)
-                p, d = _weights(t, top, root, power)
-                acc_value += tl.dot(tl.trans(p).to(d_out.dtype), d_out, input_precision=precision)
-                d_p = tl.dot(d_out, tl.trans(v), input_precision=precision)
-                d_z = d * (d_p - mean[:, None])
-                acc_key += tl.dot(tl.trans(d_z).to(q.dtype), q, input_precision=precision)
-    places, e, f = first + tl.arange(0, keys), tl.arange(0, padded), tl.arange(0, value_padded)
-    at = by_key + key_head * n_keys * width + places[:, None] * width + e[None, :]
-    is_inside = (places < n_keys)[:, None]
-    found = (acc_key * scale).to(by_key.dtype.element_ty)
-    tl.store(at, found, mask=is_inside & (e < width)[None, :])
-    at = by_value + key_head * n_keys * value_width + places[:, None] * value_width + f[None, :]
-    found = acc_value.to(by_value.dtype.element_ty)
-    tl.store(at, found, mask=is_inside & (f < value_width)[None, :])
+    """The gradients of two blocks of keys and values, from one or two blocks of queries at once."""
+    live += tl.program_id(0).to(tl.int64) * n_scratch
+    size: tl.constexpr = queries * together
+    n_tiles = tl.cdiv(n, size)
+    for item in range(tl.program_id(0), n_items, tl.num_programs(0)):
+        # the first keys first: where attention is causal, most queries see them
+        block, key_head = 2 * (item // n_key_heads), (item % n_key_heads).to(tl.int64)
+        places = block * keys + tl.arange(0, 2 * keys)
+        bits = 3 << (block % 32)
+        inside = tl.minimum(places, n_keys - 1)
+        k = _rows_of(key + key_head * n_keys * width, inside, width, padded)
+        v = _rows_of(value + key_head * n_keys * value_width, inside, value_width, value_padded)
+        by_k = tl.zeros([2 * keys, padded], tl.float32)
+        by_v = tl.zeros([2 * keys, value_padded], tl.float32)
+        for group in range(groups):
+            head = key_head * groups + group
+            tl.debug_barrier()
+            # of queries who all see all of the keys, and others, behind them
+            n_inner, n_edges = 0, 0
+            for base in range(0, n_tiles, _CHUNK):
+                i = base + tl.arange(0, _CHUNK)
+                is_tile = i < n_tiles
+                at = (head * n_query_blocks + i * together) * n_words + block // 32
+                found = tl.load(words + at, mask=is_tile, other=0)
+                if together == 2:
+                    has_other = 2 * i + 1 < n_query_blocks
+                    found |= tl.load(words + at + n_words, mask=has_other, other=0)
+                is_live = is_tile & ((found & bits) != 0)
+                final = tl.minimum(i * size + size - 1, n - 1)
+                is_inner = tl.load(starts + final, mask=is_tile, other=0) <= block * keys
+                last = tl.load(ends + tl.minimum(i * size, n - 1), mask=is_tile, other=0)
+                is_inner = is_inner & (last >= block * keys + 2 * keys) & ((i + 1) * size <= n)
+                n_inner += _append(live + n_inner, is_live & is_inner, i)
+                n_edges += _append(live + n_tiles + n_edges, is_live & (~is_inner), i)
+            tl.debug_barrier()  # all threads read what some of them wrote
+            query_rows, up_rows = query + head * n * width, upstream + head * n * value_width
+            by_k, by_v = _add_key_gradients(
+                (by_k, by_v), query_rows, k, v, up_rows, live + n_tiles, starts, ends,
+                taus + head * n, origins + head * n, means + head * n, places, factor, n, n_edges,
+                True, is_exact, power, width, value_width, padded, value_padded, size,
+                precision, 1,
+            )  # fmt: skip
+            by_k, by_v = _add_key_gradients(
+                (by_k, by_v), query_rows, k, v, up_rows, live, starts, ends,
+                taus + head * n, origins + head * n, means + head * n, places, factor, n, n_inner,
+                False, is_exact, power, width, value_width, padded, value_padded, size,
+                precision, stages,
+            )  # fmt: skip
+        e, f = tl.arange(0, padded), tl.arange(0, value_padded)
+        is_inside = (places < n_keys)[:, None]
+        at = by_key + key_head * n_keys * width + inside[:, None] * width + e[None, :]
+        found = (by_k * scale).to(by_key.dtype.element_ty)
+        tl.store(at, found, mask=is_inside & (e < width)[None, :])
+        at = by_value + key_head * n_keys * value_width + inside[:, None] * value_width + f[None, :]
+        found = by_v.to(by_value.dtype.element_ty)
+        tl.store(at, found, mask=is_inside & (f < value_width)[None, :])

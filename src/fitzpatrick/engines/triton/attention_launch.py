@@ -1,8 +1,7 @@
 """Entmax attention as functions of PyTorch tensors: one kernel forward, two backward.
 
 Arguments are trusted: queries (heads, L, E), contiguous, with keys and values for each group of
-them, and the interval of keys that each query sees. The sizes of blocks have not been tuned: the
-kernels have been run by Triton's interpreter alone.
+them, and the interval of keys that each query sees.
 """
 
 from typing import Any, NamedTuple
@@ -14,32 +13,81 @@ from torch import Tensor
 from .attention import attention_forward, attention_key_gradient, attention_query_gradient
 from .launch import on_device
 
-QUERIES, KEYS = 64, 64
 # the default of fused multiply-adds changes between versions of Triton
 _FUSED = {"enable_fp_fusion": True}
+# Errors of the size of their squares are rounded away.
+_TOLERANCES = {torch.bfloat16: 0.08, torch.float16: 0.02, torch.float32: 1e-4}
+# Programs for each multiprocessor, which take one block of queries or keys after another.
+_PROGRAMS = 4
 
 
 class FusedOutput(NamedTuple):
     """What the forward pass leaves to the backward pass, the output first."""
 
     out: Tensor  # (heads, L, D)
-    tops: Tensor  # (heads, L): the largest weights
-    maxima: Tensor  # (heads, L): the largest scores, times β
-    marks: Tensor  # (heads, blocks of queries, blocks of keys): 1 where there is a weight
+    taus: Tensor  # (heads, L)
+    origins: Tensor  # (heads, L) of single precision: the largest scores, which τ is counted from
+    words: Tensor  # (heads, blocks of queries, words): bits, 1 for blocks of keys with a weight
+
+
+class _Plan(NamedTuple):
+    """The sizes of blocks, and how the kernels are compiled."""
+
+    queries: int
+    keys: int
+    together: int  # blocks of queries that the gradient in keys takes at once
+    forward: dict[str, int]
+    by_query: dict[str, int]
+    by_key: dict[str, int]
+
+
+def _launched(num_warps: int, stages: int, **more: int) -> dict[str, int]:
+    return {"num_warps": num_warps, "stages": stages, **more}
+
+
+# By width, for half precision. With fewer registers more programs share a multiprocessor.
+_NARROW = _Plan(64, 64, 2, _launched(4, 3, maxnreg=168), _launched(4, 3), _launched(8, 2))
+_MEDIUM = _Plan(64, 64, 1, _launched(4, 2), _launched(8, 2), _launched(8, 2))
+_WIDE = _Plan(64, 32, 1, _launched(8, 2), _launched(8, 2), _launched(8, 2))
+_SINGLE = _Plan(64, 32, 1, _launched(4, 2), _launched(4, 2), _launched(4, 2))
+
+
+def plan_for(query: Tensor, value: Tensor) -> _Plan:
+    """The plan for queries and values of a dtype and width."""
+    width = max(query.shape[-1], value.shape[-1])
+    if query.dtype == torch.float32:
+        return _SINGLE
+    if width <= 64:
+        return _NARROW
+    return _MEDIUM if width <= 128 else _WIDE
+
+
+def block_counts(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, int, int]:
+    """Blocks of queries, blocks of keys, and words with a bit for each of the latter."""
+    plan = plan_for(query, value)
+    n_blocks = -(-key.shape[1] // plan.keys)
+    return -(-query.shape[1] // plan.queries), n_blocks, -(-n_blocks // 32)
+
+
+def _n_programs(device: torch.device, n_items: int) -> int:
+    if device.type != "cuda":
+        return min(n_items, 3)
+    return min(n_items, _PROGRAMS * torch.cuda.get_device_properties(device).multi_processor_count)
 
 
 def options_of(query: Tensor, value: Tensor, alpha: float, scale: float) -> dict[str, Any]:
     """What all kernels are told of widths, blocks, the order and the scale."""
-    width, value_width = query.shape[-1], value.shape[-1]
+    width, value_width, plan = query.shape[-1], value.shape[-1], plan_for(query, value)
     return {
-        "factor": scale * (alpha - 1),
+        "factor": abs(scale) * (alpha - 1),
         "power": 2 if alpha == 1.5 else 1,
+        "is_exact": query.dtype == torch.float32,
         "width": width,
         "value_width": value_width,
         "padded": max(16, triton.next_power_of_2(width)),
         "value_padded": max(16, triton.next_power_of_2(value_width)),
-        "queries": QUERIES,
-        "keys": KEYS,
+        "queries": plan.queries,
+        "keys": plan.keys,
         # products of float32 numbers in three parts; half precision does not look at it
         "precision": "tf32x3",
     }
@@ -50,17 +98,24 @@ def fused_forward(
 ) -> FusedOutput:
     """The output and what the backward pass needs; ``span`` is (2, L), int32: starts and ends."""
     (heads, n, _), (key_heads, n_keys, _) = query.shape, key.shape
-    n_query_blocks, n_blocks = triton.cdiv(n, QUERIES), triton.cdiv(n_keys, KEYS)
+    n_query_blocks, n_blocks, n_words = block_counts(query, key, value)
     out = query.new_empty(heads, n, value.shape[-1])
-    tops, maxima = (query.new_empty(heads, n, dtype=torch.float32) for _ in range(2))
-    marks = query.new_zeros(heads, n_query_blocks, n_blocks, dtype=torch.int8)
-    options = {"n": n, "n_keys": n_keys, "groups": heads // key_heads, "n_blocks": n_blocks}
-    options |= options_of(query, value, alpha, scale)
+    taus = query.new_empty(heads, n, dtype=torch.float32)
+    origins = taus.new_empty(heads, n if query.dtype == torch.float32 else 0)
+    words = query.new_zeros(heads, n_query_blocks, n_words, dtype=torch.int32)
+    n_items = heads * n_query_blocks
+    programs = _n_programs(query.device, n_items)
+    live = query.new_empty(programs, n_blocks + 1, dtype=torch.int32)
+    marks = query.new_empty(programs, n_blocks + 1, dtype=torch.int8)
     with on_device(query.device):
-        attention_forward[n_query_blocks, heads](
-            query, key, value, *span, out, tops, maxima, marks, **options, **_FUSED
-        )
-    return FusedOutput(out, tops, maxima, marks)
+        attention_forward[programs,](
+            query if scale > 0 else -query, key, value, *span, out, taus, origins, words, live,
+            marks, n=n, n_keys=n_keys, groups=heads // key_heads, n_words=n_words,
+            n_items=n_items, n_heads=heads, n_scratch=n_blocks + 1,
+            tolerance=_TOLERANCES[query.dtype],
+            **options_of(query, value, alpha, scale), **plan_for(query, value).forward, **_FUSED,
+        )  # fmt: skip
+    return FusedOutput(out, taus, origins, words)
 
 
 def fused_backward(
@@ -69,25 +124,37 @@ def fused_backward(
     key: Tensor,
     value: Tensor,
     span: Tensor,
-    tops: Tensor,
-    maxima: Tensor,
-    marks: Tensor,
+    out: Tensor,
+    taus: Tensor,
+    origins: Tensor,
+    words: Tensor,
     scale: float,
     alpha: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients in query, key and value."""
     (heads, n, _), (key_heads, n_keys, _) = query.shape, key.shape
-    _, n_query_blocks, n_blocks = marks.shape
-    means = torch.empty_like(tops)
+    n_query_blocks, n_blocks, n_words = block_counts(query, key, value)
+    means = torch.empty_like(taus)
     by_query, by_key, by_value = (torch.empty_like(x) for x in (query, key, value))
-    options = {"scale": scale, "n": n, "n_keys": n_keys, "groups": heads // key_heads}
+    options = {"n": n, "n_keys": n_keys, "groups": heads // key_heads, "n_words": n_words}
     options |= options_of(query, value, alpha, scale)
-    given = query, key, value, upstream, *span, tops, maxima, marks, means
+    signed, plan = query if scale > 0 else -query, plan_for(query, value)
+    items = heads * n_query_blocks, key_heads * -(-n_blocks // 2)
+    sizes = n_blocks, 2 * n_query_blocks
+    live = [
+        query.new_empty(_n_programs(query.device, n_items), size, dtype=torch.int32)
+        for n_items, size in zip(items, sizes, strict=True)
+    ]
     with on_device(query.device):
-        attention_query_gradient[n_query_blocks, heads](
-            *given, by_query, n_blocks=n_blocks, **options, **_FUSED
-        )
-        attention_key_gradient[n_blocks, key_heads](
-            *given, by_key, by_value, n_query_blocks=n_query_blocks, **options, **_FUSED
-        )
+        attention_query_gradient[len(live[0]),](
+            signed, key, value, upstream, out, *span, taus, origins, words, live[0], means,
+            by_query, scale=scale, n_items=items[0], n_heads=heads, n_scratch=sizes[0],
+            **options, **plan.by_query, **_FUSED,
+        )  # fmt: skip
+        attention_key_gradient[len(live[1]),](
+            signed, key, value, upstream, *span, taus, origins, words, live[1], means, by_key,
+            by_value, scale=abs(scale), n_items=items[1], n_key_heads=key_heads,
+            n_query_blocks=n_query_blocks, n_scratch=sizes[1], together=plan.together,
+            **options, **plan.by_key, **_FUSED,
+        )  # fmt: skip
     return by_query, by_key, by_value

@@ -1,0 +1,115 @@
+"""Entmax attention with PyTorch's arguments, by fused kernels where there are some, or in blocks.
+
+The function is public in :mod:`fitzpatrick.torch.functional`.
+"""
+
+import torch
+import torch.nn.functional as nn
+from torch import Tensor
+
+from . import _arguments as arguments
+from ._attention import attend_densely, attend_in_blocks
+from ._attention_call import Window, as_one_dtype, prepare
+from ._engines import check_engine, check_triton, has_triton
+from ._fused_attention import attend_fused, missing_for
+
+
+def entmax_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | Tensor | None = None,
+    enable_gqa: bool = False,
+    *,
+    alpha: float | Tensor = 1.5,
+    window: Window | None = None,
+    cu_seqlens: Tensor | tuple[Tensor, Tensor] | None = None,
+    alibi_slopes: Tensor | None = None,
+    query_offset: int = 0,
+    engine: str | None = None,
+) -> Tensor:
+    r"""Attention whose weights are an α-entmax of the scores, many of them exact zeros.
+
+    .. math:: \operatorname{entmax}_\alpha(s\,Q K^\top + \text{bias})\, V
+
+    The arguments up to ``enable_gqa`` are those of
+    :func:`torch.nn.functional.scaled_dot_product_attention`, which computes α = 1 where it can. All
+    scores are never held at once, except under the transforms of ``torch.func``, in forward mode
+    and for second derivatives, which take memory for each pair of a query and a key. A query that
+    sees no key has the output 0 and the gradient 0.
+
+    Args:
+        query: (…, heads, L, E).
+        key: (…, heads, S, E), any S.
+        value: (…, heads, S, D).
+        attn_mask: broadcast to (…, heads, L, S): boolean, True where a key is seen, or numbers that
+            are added to the scores, which may have a gradient. It may go with ``is_causal``.
+        dropout_p: the probability that a weight is dropped; the others grow by 1/(1 − p).
+        is_causal: True if query i sees the keys 0 to i, as in PyTorch; see ``query_offset``.
+        scale: what multiplies the products, 1/√E by default. A tensor is a learned temperature for
+            each head, (heads,), or for each head of each sequence, (…, heads).
+        enable_gqa: True if key and value may have fewer heads, each for several heads of query.
+        alpha: a number from 1 to 2, or a tensor of them, (heads,) or (…, heads), with a gradient.
+            Values out of range are an error on a CPU and make rows NaN on a GPU. Gradient steps can
+            leave the range: learn a logit, α = 1 + sigmoid(logit), as ``SparseAttention`` does.
+        window: (left, right): query i sees the keys i − left to i + right. None is no limit.
+        cu_seqlens: where documents in one sequence begin, and the end: (0, 3, 7) for two of three
+            and four tokens, which do not see each other. A pair has those of queries and of keys;
+            then places count from the beginning of a document.
+        alibi_slopes: (heads,) or (…, heads): the slope times the distance of a query and a key is
+            taken off their score.
+        query_offset: the place of the first query among the keys, for ``is_causal``, ``window`` and
+            ``alibi_slopes``. When decoding with a cache of keys it is S − L.
+        engine: ``"triton"`` asks for fused kernels that skip blocks of keys without a weight, and
+            raises for what they cannot do: they have α = 1.5 and 2, numbers as scale, causality,
+            windows and documents, in single and half precision. ``"reference"`` is blocks of
+            PyTorch's operations, on every device. None is the kernels on a GPU, where they do.
+
+    Returns:
+        (…, heads, L, D), in the dtype of ``query``.
+
+    Example:
+        >>> import torch
+        >>> from fitzpatrick.torch import functional as F
+        >>> query, key = torch.tensor([[[2.0]]]), torch.tensor([[[1.0], [0.5], [-1.0]]])
+        >>> F.entmax_attention(query, key, torch.eye(3)[None])
+        tensor([[[0.8307, 0.1693, 0.0000]]])
+        >>> F.entmax_attention(query, key, torch.eye(3)[None], is_causal=True, alpha=2.0)
+        tensor([[[1., 0., 0.]]])
+    """
+    query, key, value = as_one_dtype(query, key, value)
+    options = alpha, window, cu_seqlens, alibi_slopes, query_offset
+    asked = query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa
+    check_engine(engine)
+    tensors, numbers = prepare(*asked, *options)
+    shape = *query.shape[:-1], value.shape[-1]
+    if engine == "triton":
+        check_triton(query, "sparsemax", True)
+        if missing := missing_for(tensors, numbers):
+            raise ValueError(
+                f'entmax_attention with engine="triton" has no {", ".join(missing)}; use '
+                "engine=None"
+            )
+        return attend_fused(tensors, numbers).reshape(shape)
+    if engine is None and has_triton(query) and not missing_for(tensors, numbers):
+        return attend_fused(tensors, numbers).reshape(shape)
+    has_extras = window is not None or cu_seqlens is not None or alibi_slopes is not None
+    is_masked_twice = is_causal and (attn_mask is not None or query_offset != 0)
+    if numbers.alpha == 1 and not (has_extras or is_masked_twice or isinstance(scale, Tensor)):
+        if attn_mask is not None:
+            # with all axes of the scores: PyTorch does not take fewer than two
+            attn_mask = attn_mask[(None,) * (query.ndim - attn_mask.ndim)]
+            if attn_mask.dtype != torch.bool:
+                attn_mask = attn_mask.to(query.dtype)
+        shares = enable_gqa and query.ndim > 2  # PyTorch looks for an axis of heads
+        return nn.scaled_dot_product_attention(
+            query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=shares
+        )
+    if arguments.is_transformed():
+        out = attend_densely(tensors, numbers)[0]
+    else:
+        out = attend_in_blocks(*tensors, *numbers)[0]
+    return out.reshape(shape)
