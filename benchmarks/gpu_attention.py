@@ -2,18 +2,22 @@
 
 Forward and backward of causal attention. ``live`` is the share of causal blocks of 64 × 64 scores
 with a weight that is not zero; ``ratio`` is the time over that of PyTorch's own attention. On a GPU
-times are medians behind other work, in bfloat16. Without one, small sizes are timed on one thread
-of the CPU, against entmax weights times values, all held at once.
+times are medians behind other work, in bfloat16; memory is the peak beyond inputs, outputs and
+gradients. Without one, small sizes are timed on one thread of the CPU, against entmax weights times
+values, all held at once.
 
     python benchmarks/gpu_attention.py --csv benchmarks/results/gpu_attention.csv
+    python benchmarks/gpu_attention.py --check 40    # kernels of a width against float64, on a GPU
 
-AdaSplash (``adasplash``) is left out by name if it is not installed.
+AdaSplash (``adasplash``), which tunes itself for half a minute at each length, is left out by name
+if it is not installed.
 """
 
 import argparse
 import functools
+import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +30,10 @@ from fitzpatrick.torch import functional as F  # noqa: N812
 Attention = Callable[[Any, Any, Any], Any]
 
 # heads, length, width, and what multiplies the queries: the larger, the sparser
-GPU_SIZES = [(32, 4096, 64, 1), (32, 4096, 64, 8), (16, 16384, 64, 1), (16, 16384, 64, 8)]
-GPU_SIZES += [(8, 32768, 64, 8), (32, 1100, 64, 1), (32, 4096, 128, 4)]
+GPU_SIZES = [(32, 4096, 64, 1), (32, 4096, 64, 30), (16, 16384, 64, 1), (16, 16384, 64, 8)]
+GPU_SIZES += [(16, 16384, 64, 30), (8, 32768, 64, 8), (32, 4096, 128, 4)]
+ADASPLASH_LENGTHS = (4096, 16384)
+HALF_AND_SINGLE = (torch.float32, torch.bfloat16, torch.float16)
 CPU_SIZES = [(4, 256, 64, 1), (4, 1024, 64, 1), (4, 4096, 64, 1)]
 
 
@@ -49,21 +55,48 @@ def contenders(length: int) -> Iterator[tuple[str, Attention]]:
         yield "entmax-1.5, all scores", dense
         return
     yield "cuDNN flash", functools.partial(softmax_attention, SDPBackend.CUDNN_ATTENTION)
-    yield "fitzpatrick fused entmax-1.5", functools.partial(ours, engine="triton")
-    if (adasplash := peer("adasplash")) is not None:
+    if length in ADASPLASH_LENGTHS and (adasplash := peer("adasplash")) is not None:
         yield "AdaSplash-2", adasplash.adasplash_v2  # causal, α = 1.5
 
 
 def live_share(q: Any, k: Any) -> float:
-    """The share of causal 64 × 64 blocks with a weight, of the first head at α = 1.5."""
-    n, n_blocks, live = q.shape[-2], -(-q.shape[-2] // 64), 0
-    for first in range(0, n, 64):
-        last = min(first + 64, n)
-        eye = torch.eye(last, device=q.device)[None, None]
-        rows = q[:1, :1, first:last].float(), k[:1, :1, :last].float(), eye
-        weights = F.entmax_attention(*rows, is_causal=True, query_offset=first)
-        live += len({key // 64 for (key,) in weights[0, 0].any(0).nonzero().tolist()})
-    return float(live / (n_blocks * (n_blocks + 1) / 2))
+    """The share of causal blocks of the kernels that have a weight at α = 1.5."""
+    from fitzpatrick.engines.triton.attention_launch import fused_forward, plan_for
+
+    (n, width), plan = q.shape[-2:], plan_for(q, q)
+    ends = torch.arange(1, n + 1, device=q.device, dtype=torch.int32)
+    span = torch.stack([torch.zeros_like(ends), ends])
+    words = fused_forward(q[0], k[0], k[0], span, width**-0.5, 1.5).words
+    bits = (words[..., None] >> torch.arange(32, device=q.device)) & 1
+    first = torch.arange(0, n, plan.queries)
+    seen = ((first + plan.queries).clamp(max=n) + plan.keys - 1) // plan.keys
+    return float(bits.sum() / (seen.sum() * len(words)))
+
+
+def check(width: int, dtypes: Sequence[Any] = HALF_AND_SINGLE) -> None:
+    """Kernels against all scores in float64: errors over the largest number of each result."""
+    options: list[dict[str, Any]] = [{"is_causal": True}, {}, {"window": (70, 9)}]
+    options += [{"is_causal": True, "query_offset": 44, "scale": -0.4}]
+    for dtype, alpha in itertools.product(dtypes, (1.5, 2)):
+        if dtype == torch.float32 and width > 128:
+            continue
+        worst = [0.0] * 4
+        for (n, n_keys, groups), size, more in itertools.product(
+            ((257, 301, 1), (130, 64, 3), (1, 1100, 2)), (1, 30), options
+        ):
+            torch.manual_seed(n)
+            q = torch.randn(1, 2 * groups, n, width, device="cuda").mul_(size).to(dtype)
+            k, v = torch.randn(2, 1, 2, n_keys, width, device="cuda").to(dtype)
+            found: list[list[Any]] = []
+            for leaves in (q, k, v), (q.double(), k.double(), v.double()):
+                q0, k0, v0 = given = [x.detach().requires_grad_() for x in leaves]
+                out = F.entmax_attention(q0, k0, v0, enable_gqa=True, alpha=alpha, **more)
+                upstream = torch.ones_like(out).cumsum(-1) / width
+                found.append([out, *torch.autograd.grad(out, given, upstream)])
+            for i, (one, other) in enumerate(zip(*found, strict=True)):
+                error = (one.double() - other).abs().max() / other.abs().max().clamp(min=1)
+                worst[i] = max(worst[i], float(error.nan_to_num(torch.inf)))
+        print(width, str(dtype)[6:], alpha, "out, gradients:", *(f"{x:.1e}" for x in worst))
 
 
 def timed_on_cpu(step: Callable[[], Any]) -> dict[str, float]:
@@ -89,7 +122,7 @@ def run() -> Iterator[dict[str, Any]]:
         q, k, v = (x.to(dtype).requires_grad_() for x in (factor * draws[0], draws[1], draws[2]))
         upstream = torch.ones_like(v)
         with torch.no_grad():
-            live = round(live_share(q, k), 3)
+            live = round(live_share(q, k), 3) if on_gpu else 1.0
         base: dict[str, float] = {}
         for name, attend in contenders(n):
 
@@ -108,6 +141,13 @@ def run() -> Iterator[dict[str, Any]]:
                 ratio = result["median_ms"] / base.setdefault(what, result["median_ms"])
                 size = f"{heads} × {n} × {width}, queries × {factor}"
                 row = {**fixed, "size": size, "live": live, "contender": f"{name}, {what}"}
+                row["extra_memory"] = ""
+                if on_gpu and name.startswith("fitzpatrick"):
+                    # the forward pass returns an output; both of them, gradients like the inputs
+                    made = v.nbytes * (1 if what == "forward" else 4)
+                    inputs = 3 * v.nbytes + (0 if what == "forward" else v.nbytes)
+                    extra = result["peak_extra_mib"] * 2**20 - made
+                    row["extra_memory"] = f"{extra / (inputs + made):.2%}"
                 print(row["size"], live, row["contender"], result["median_ms"], flush=True)
                 yield {**row, **result, "ratio": round(ratio, 2)}
 
@@ -115,5 +155,10 @@ def run() -> Iterator[dict[str, Any]]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--csv", type=Path, help="where to write all numbers")
-    rows = write_rows(parser.parse_args().csv, run())
+    parser.add_argument("--check", type=int, metavar="WIDTH", help="errors of the kernels alone")
+    arguments = parser.parse_args()
+    if arguments.check:
+        check(arguments.check)
+        raise SystemExit
+    rows = write_rows(arguments.csv, run())
     print_table(rows, ["size", "live"], "contender", "ratio")

@@ -29,6 +29,9 @@ _MARGIN = tl.constexpr(0.125)
 _SLACK = tl.constexpr(1e-6)
 # After this many guesses τ is what Newton's method finds, which always ends.
 _MAX_GUESSES, _MAX_STEPS, _MAX_OUTPUTS = tl.constexpr(6), tl.constexpr(24), tl.constexpr(3)
+# What does not change the compiled code, so that a new length needs none.
+_SIZES = ["n", "n_keys", "groups", "n_words", "n_items", "n_heads", "n_key_heads", "n_query_blocks"]
+_SIZES += ["n_scratch"]
 # Blocks of keys that are sought in marks at once.
 _CHUNK = tl.constexpr(128)
 
@@ -220,7 +223,7 @@ def _fill(marks, first, last, x: tl.constexpr):
     tl.debug_barrier()
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_SIZES)
 def attention_forward(
     query, key, value, starts, ends, out, taus, origins, words, live, marks,
     factor, n, n_keys, groups, n_words, n_items, n_heads, n_scratch, tolerance,
@@ -314,8 +317,8 @@ def attention_forward(
                 empty = tl.zeros([queries, value_padded], tl.float32)
                 sums = _add_outputs(
                     (empty, empty, zero, zero), q, key_rows, value_rows, live, marks, start, end,
-                    origin, tau, factor, n_keys, low, n_left, inner_high, n_edges, True, is_exact, power,
-                    width, value_width, padded, value_padded, keys, precision, 1,
+                    origin, tau, factor, n_keys, low, n_left, inner_high, n_edges, True, is_exact,
+                    power, width, value_width, padded, value_padded, keys, precision, 1,
                 )  # fmt: skip
                 acc, turn, mass, slope = _add_outputs(
                     sums, q, key_rows, value_rows, live, marks, start, end, origin,
@@ -375,7 +378,7 @@ def _add_query_gradients(
     return along_keys, mean_key, along, weight
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_SIZES)
 def attention_query_gradient(
     query, key, value, upstream, out, starts, ends, taus, origins, words, live, means, by_query,
     factor, scale, n, n_keys, groups, n_words, n_items, n_heads, n_scratch,
@@ -466,7 +469,7 @@ def _add_key_gradients(
     return by_key, by_value
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_SIZES)
 def attention_key_gradient(
     query, key, value, upstream, starts, ends, taus, origins, words, live, means, by_key, by_value,
     factor, scale, n, n_keys, groups, n_words, n_items, n_key_heads, n_query_blocks, n_scratch,

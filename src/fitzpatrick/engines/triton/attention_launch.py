@@ -50,13 +50,14 @@ _NARROW = _Plan(64, 64, 2, _launched(4, 3, maxnreg=168), _launched(4, 3), _launc
 _MEDIUM = _Plan(64, 64, 1, _launched(4, 2), _launched(8, 2), _launched(8, 2))
 _WIDE = _Plan(64, 32, 1, _launched(8, 2), _launched(8, 2), _launched(8, 2))
 _SINGLE = _Plan(64, 32, 1, _launched(4, 2), _launched(4, 2), _launched(4, 2))
+_SINGLE_MEDIUM = _Plan(32, 32, 1, _launched(4, 2), _launched(4, 2), _launched(4, 1))
 
 
 def plan_for(query: Tensor, value: Tensor) -> _Plan:
     """The plan for queries and values of a dtype and width."""
     width = max(query.shape[-1], value.shape[-1])
     if query.dtype == torch.float32:
-        return _SINGLE
+        return _SINGLE if width <= 64 else _SINGLE_MEDIUM
     if width <= 64:
         return _NARROW
     return _MEDIUM if width <= 128 else _WIDE
