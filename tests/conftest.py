@@ -12,10 +12,11 @@ from collections.abc import Iterator
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_ENABLE_X64", "1")
 # XLA takes most of the time of JAX's tests, and less of it where it optimizes less. That changes
-# digits: tests/parity compiles as users do.
+# digits: tests/parity compiles as users do. Small programs are not worth splitting.
 os.environ.setdefault(
     "XLA_FLAGS",
-    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true",
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
+    "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
 )
 # What one worker has compiled serves the others, and itself after its memory was given back.
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
