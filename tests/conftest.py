@@ -40,24 +40,32 @@ from . import memory
 from .helpers import DTYPES, LIBRARIES, Library
 
 # Files that take longest: a worker that gets one of them last would keep the others waiting.
-SLOW_FILES = (
+SLOW_FILES = (  # each takes five seconds of a core or more
     "test_parity.py",
     "test_edges.py",
-    "test_family.py",
-    "test_torch_triton.py",
+    "test_sets.py",
+    "test_structured.py",
+    "test_probabilities.py",
     "test_cli.py",
-    "test_tracing.py",
-    "test_torch_compilation.py",
-    "test_validation.py",
     "test_sharded.py",
-    "test_derivatives.py",
-    "test_torch_memory.py",
-    "test_explorer.py",
-    "test_runner.py",
-    "test_torch_training.py",
-    "test_torch_modules.py",
-    "test_torch_autograd.py",
+    "test_projections.py",
     "test_site.py",
+    "test_tracing.py",
+    "test_validation.py",
+    "test_torch_autograd.py",
+    "test_torch_compilation.py",
+    "test_libraries.py",
+    "test_study.py",
+    "test_order.py",
+    "test_torch_triton.py",
+    "test_torch_memory.py",
+    "_projections.py",
+    "test_attention.py",
+    "test_torch_modules.py",
+    "test_torch_entmax.py",
+    "test_runner.py",
+    "test_explorer.py",
+    "test_transforms.py",
 )
 # A number makes an order of the tests of its own; none of them may need another one to run before.
 SHUFFLE = os.environ.get("FITZPATRICK_TEST_SHUFFLE", "")
