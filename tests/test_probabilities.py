@@ -160,7 +160,7 @@ def test_chains_that_are_iterated(xp: Library, dtype: str) -> None:
         theta[::7] = np.round(theta[::7], 1)
         theta[5] = -np.inf
         row = xp.asarray(theta, dtype)
-        exact = to_numpy(solve_chains(Tsallis(alpha), row[None], tightness, 60))[0]
+        exact = solve_chains(Tsallis(alpha), to_numpy(row)[None], tightness, 60)[0]
         # roots are off by some roundings, which staying for 1 + c steps multiplies
         atol = 32 * eps(dtype) * (1 + tightness) * exact.max()
         assert_close(wide_chain(Tsallis(alpha), row, tightness), exact, rtol=0, atol=atol)
