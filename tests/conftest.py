@@ -1,5 +1,6 @@
 """Fixtures of the whole suite: array libraries, dtypes, the command line; how hypothesis draws."""
 
+import atexit
 import gc
 import os
 import random
@@ -104,15 +105,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         random.Random(int(SHUFFLE)).shuffle(items)
 
 
-def pytest_collection_finish() -> None:
-    """Freeze imported objects, so that the garbage collector does not scan them in every test."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Nothing that is imported is garbage: it is not scanned, neither now nor in every test."""
+    gc.disable()
+    result = yield
+    gc.enable()
     gc.collect()
     gc.freeze()
-
-
-def pytest_unconfigure() -> None:
-    """Extensions look for what is left of theirs when Python ends, and report it."""
-    gc.unfreeze()
+    # extensions look for what is left of theirs when Python ends, and report it
+    atexit.register(gc.unfreeze)
+    return result
 
 
 def installed(name: str) -> Library:
