@@ -40,34 +40,15 @@ from fitzpatrick.engines import table
 from . import memory
 from .helpers import DTYPES, LIBRARIES, Library
 
-# Files that take longest: a worker that gets one of them last would keep the others waiting.
-SLOW_FILES = (  # each takes five seconds of a core or more
-    "test_parity.py",
-    "test_edges.py",
-    "test_sets.py",
-    "test_structured.py",
-    "test_probabilities.py",
-    "test_cli.py",
-    "test_sharded.py",
-    "test_projections.py",
-    "test_site.py",
-    "test_tracing.py",
-    "test_validation.py",
-    "test_torch_autograd.py",
-    "test_torch_compilation.py",
-    "test_libraries.py",
-    "test_study.py",
-    "test_order.py",
-    "test_torch_triton.py",
-    "test_torch_memory.py",
-    "_projections.py",
-    "test_attention.py",
-    "test_torch_modules.py",
-    "test_torch_entmax.py",
-    "test_runner.py",
-    "test_explorer.py",
-    "test_transforms.py",
-)
+# Files that take five seconds of a core or more, the slowest first: a worker that gets one of them
+# last would keep the others waiting.
+SLOW_FILES = """
+    test_parity test_edges test_probabilities test_cli test_sharded test_projections test_structured
+    test_site test_sets test_tracing test_torch_autograd test_torch_compilation test_libraries
+    test_study test_order test_torch_triton test_validation _projections test_torch_entmax
+    test_sparse_targets test_import test_torch_memory test_attention test_torch_small test_head
+    test_torch_structured test_runner test_explorer
+"""
 # A number makes an order of the tests of its own; none of them may need another one to run before.
 SHUFFLE = os.environ.get("FITZPATRICK_TEST_SHUFFLE", "")
 settings.register_profile(
@@ -99,8 +80,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the slowest files, or run in another order."""
-    places = {name: place for place, name in enumerate(SLOW_FILES)}
-    items.sort(key=lambda item: places.get(item.path.name, len(places)))
+    places = {name: place for place, name in enumerate(SLOW_FILES.split())}
+    items.sort(key=lambda item: places.get(item.path.stem, len(places)))
     if SHUFFLE:
         random.Random(int(SHUFFLE)).shuffle(items)
 
