@@ -1,5 +1,6 @@
 """Fixtures of the whole suite: array libraries, dtypes, the command line; how hypothesis draws."""
 
+import atexit
 import gc
 import os
 import random
@@ -12,10 +13,11 @@ from collections.abc import Iterator
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_ENABLE_X64", "1")
 # XLA takes most of the time of JAX's tests, and less of it where it optimizes less. That changes
-# digits: tests/parity compiles as users do.
+# digits: tests/parity compiles as users do. Small programs are not worth splitting.
 os.environ.setdefault(
     "XLA_FLAGS",
-    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true",
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
+    "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
 )
 # What one worker has compiled serves the others, and itself after its memory was given back.
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
@@ -38,26 +40,15 @@ from fitzpatrick.engines import table
 from . import memory
 from .helpers import DTYPES, LIBRARIES, Library
 
-# Files that take longest: a worker that gets one of them last would keep the others waiting.
-SLOW_FILES = (
-    "test_parity.py",
-    "test_edges.py",
-    "test_family.py",
-    "test_torch_triton.py",
-    "test_cli.py",
-    "test_tracing.py",
-    "test_torch_compilation.py",
-    "test_validation.py",
-    "test_sharded.py",
-    "test_derivatives.py",
-    "test_torch_memory.py",
-    "test_explorer.py",
-    "test_runner.py",
-    "test_torch_training.py",
-    "test_torch_modules.py",
-    "test_torch_autograd.py",
-    "test_site.py",
-)
+# Files that take five seconds of a core or more, the slowest first: a worker that gets one of them
+# last would keep the others waiting.
+SLOW_FILES = """
+    test_parity test_edges test_probabilities test_cli test_sharded test_projections test_structured
+    test_site test_sets test_tracing test_torch_autograd test_torch_compilation test_libraries
+    test_study test_order test_torch_triton test_validation _projections test_torch_entmax
+    test_sparse_targets test_import test_torch_memory test_attention test_torch_small test_head
+    test_torch_structured test_runner test_explorer
+"""
 # A number makes an order of the tests of its own; none of them may need another one to run before.
 SHUFFLE = os.environ.get("FITZPATRICK_TEST_SHUFFLE", "")
 settings.register_profile(
@@ -89,21 +80,23 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the slowest files, or run in another order."""
-    places = {name: place for place, name in enumerate(SLOW_FILES)}
-    items.sort(key=lambda item: places.get(item.path.name, len(places)))
+    places = {name: place for place, name in enumerate(SLOW_FILES.split())}
+    items.sort(key=lambda item: places.get(item.path.stem, len(places)))
     if SHUFFLE:
         random.Random(int(SHUFFLE)).shuffle(items)
 
 
-def pytest_collection_finish() -> None:
-    """Freeze imported objects, so that the garbage collector does not scan them in every test."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Nothing that is imported is garbage: it is not scanned, neither now nor in every test."""
+    gc.disable()
+    result = yield
+    gc.enable()
     gc.collect()
     gc.freeze()
-
-
-def pytest_unconfigure() -> None:
-    """Extensions look for what is left of theirs when Python ends, and report it."""
-    gc.unfreeze()
+    # extensions look for what is left of theirs when Python ends, and report it
+    atexit.register(gc.unfreeze)
+    return result
 
 
 def installed(name: str) -> Library:

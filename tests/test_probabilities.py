@@ -60,12 +60,11 @@ def test_scores_minimize_the_expected_loss_of_their_probabilities(
         ordered = np.take_along_axis(q, np.argsort(to_numpy(theta), axis=1), axis=1)
         assert (np.diff(ordered, axis=1) >= -slack).all()  # that of the scores
         assert (q[is_masked] == 0).all()
+        rows, labels = np.nonzero(~is_masked)
+        given = xp.asarray(labels), xp.asarray(to_numpy(theta)[rows], dtype)
+        columns = to_numpy(xp.compiled(loss.y_star)(*given))
         mean = np.zeros_like(q)
-        for j in range(k):
-            is_open = ~is_masked[:, j]
-            labels = xp.asarray(np.full(len(q), j))
-            column = to_numpy(xp.compiled(loss.y_star)(labels, theta))
-            mean[is_open] += q[is_open, j : j + 1] * column[is_open]
+        np.add.at(mean, rows, q[rows, labels, None] * columns)
         assert_close(mean, q, rtol=0, atol=slack)
         if tightness == 0:
             assert_close(q, loss.link(theta), rtol=0, atol=4 * eps(dtype))
@@ -153,14 +152,15 @@ def test_chains_that_are_iterated(xp: Library, dtype: str) -> None:
     """Chains of many classes agree with elimination, whose digits are sure."""
     if xp.name == "jax" and dtype == "float32":
         pytest.skip("JAX compiles each formula anew, and the dtype changes none of them")
-    for alpha, tightness, scale in [(1.5, 4.0, 0.5)] if xp.name == "jax" else ITERATED:
+    some = {"jax": [(1.5, 4.0, 0.5)], "torch": ITERATED[::5]}
+    for alpha, tightness, scale in some.get(xp.name, ITERATED):
         if tightness > 4 and dtype == "float32":
             continue  # its chains stay too long for its digits
         theta = seeded(17).normal(size=60) * scale
         theta[::7] = np.round(theta[::7], 1)
         theta[5] = -np.inf
         row = xp.asarray(theta, dtype)
-        exact = to_numpy(solve_chains(Tsallis(alpha), row[None], tightness, 60))[0]
+        exact = solve_chains(Tsallis(alpha), to_numpy(row)[None], tightness, 60)[0]
         # roots are off by some roundings, which staying for 1 + c steps multiplies
         atol = 32 * eps(dtype) * (1 + tightness) * exact.max()
         assert_close(wide_chain(Tsallis(alpha), row, tightness), exact, rtol=0, atol=atol)
@@ -267,7 +267,9 @@ def test_pytorch(name: str) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-12)
     rows = x[:, :, 0].requires_grad_()
     assert torch.autograd.gradcheck(lambda x: function(x, 0.5), (rows,), atol=1e-6)
-    assert torch.autograd.gradgradcheck(lambda x: function(x, 0.5), (rows,), atol=1e-5)
+    assert torch.autograd.gradgradcheck(
+        lambda x: function(x, 0.5), (rows,), atol=1e-5, fast_mode=True
+    )
     half = x.to(torch.bfloat16)
     assert function(half, 0.5, dim=1).dtype == torch.bfloat16
     rounded = function(half.double(), 0.5, dim=1)
@@ -294,10 +296,15 @@ def test_jax(name: str) -> None:
     function, loss = getattr(fitzpatrick_jax, f"{name}_probabilities"), fp.get_loss(name, 0.5)
     scores, v = seeded(10).normal(size=(2, 3, 4))
     expected, step = loss.probabilities(scores), 1e-6
-    found, slope = jax.jvp(jax.jit(lambda x: function(x, 0.5)), (scores,), (v,))
+    where = np.asarray([True, True, False, True])
+
+    @jax.jit
+    def results(x):
+        both = jax.jvp(lambda x: function(x, 0.5), (x,), (v,))
+        return *both, function(x, 0.5, where=where)
+
+    found, slope, kept = results(scores)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     difference = (expected - loss.probabilities(scores - step * v)) / step
     np.testing.assert_allclose(slope, difference, atol=1e-4)
-    where = np.asarray([True, True, False, True])
-    kept = function(scores, 0.5, where=where)[:, where]
-    np.testing.assert_allclose(kept, loss.probabilities(scores[:, where]), rtol=1e-12)
+    np.testing.assert_allclose(kept[:, where], loss.probabilities(scores[:, where]), rtol=1e-12)

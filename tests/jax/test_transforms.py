@@ -95,10 +95,10 @@ print("sharded")
 
 def test_batches_over_two_devices():
     """In a process of its own: the number of devices is fixed once JAX has started."""
-    flags = "--xla_force_host_platform_device_count=2"
+    flags = f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count=2"
     run = subprocess.run(
         [sys.executable, "-c", SHARDED],
-        env={**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"},
+        env={**os.environ, "XLA_FLAGS": flags},
         capture_output=True,
         text=True,
         check=False,

@@ -266,7 +266,11 @@ class Jax(Implementation):
 
 # How well XLA optimizes by default; the tests compile with less effort elsewhere (conftest.py), and
 # optimization changes digits.
-OPTIMIZED = {"xla_backend_optimization_level": 3, "xla_llvm_disable_expensive_passes": False}
+OPTIMIZED = {
+    "xla_backend_optimization_level": 3,
+    "xla_llvm_disable_expensive_passes": False,
+    "xla_cpu_use_fusion_emitters": True,
+}
 
 
 @functools.cache

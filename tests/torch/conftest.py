@@ -25,6 +25,8 @@ if "TORCHINDUCTOR_CACHE_DIR" not in os.environ:
 # loops over numbers take the same graphs.
 if os.environ.get("FITZPATRICK_TEST_ALL") != "1":
     os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
+# Processes that would compile its other kernels take longer to start than those kernels.
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 
 from tests.interpreter import speed_up_interpreter
 
