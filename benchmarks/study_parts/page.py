@@ -4,7 +4,7 @@ The page is written by hand but for its blocks between ``<!-- name -->`` and ``<
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple
 from pathlib import Path
 
@@ -13,21 +13,23 @@ import pandas as pd
 from scipy import stats
 
 from . import figures, records
-from .data import LDL, LOSSES, ONCE, SETS
-from .fits import BASE, COPIES, FACTORS, FIELDS, FINER
+from .data import LARGE, LDL, LOSSES, ONCE, SETS
+from .fits import BASE, COPIES, ENTROPY, FACTORS, FIELDS, FINER, GPU, PEERS
 from .statistics import Ranks, bayesian_signed_rank, friedman, holm, resampled_t
 
 DOCS = Path(__file__).parents[2] / "docs"
-PARTS = ("linear", "boosted", "network", "simulation", "paper", "folds")
+PARTS = ("linear", "boosted", "network", GPU, "simulation", "paper", "folds")
 ROPE = 0.01  # relative differences within one percent do not matter
 SPLITS = 10
 ERROR, DIVERGENCE = "squared_error", "kullback_leibler"
 MAIN = ("logistic", "sparsemax", "entmax15")  # which all sets have, but for counts
 CHOSEN, ANY = "chosen", "any"
 TITLES = {"logistic": "logistic", "sparsemax": "sparsemax", "entmax15": "entmax15",
-          "tsallis13": "Tsallis 1.3", "poisson": "Poisson", COPIES: "copied rows"}  # fmt: skip
+          "tsallis13": "Tsallis 1.3", "poisson": "Poisson", COPIES: "copied rows",
+          ENTROPY: "maximum entropy"}  # fmt: skip
 # the paper's Table 1: sparsemax and logistic, each at c = 0 and 1
-PAPER_COLUMNS = [(loss, c) for loss in ("sparsemax", "logistic") for c in "01"]
+PAPER_LOSSES = ("sparsemax", "logistic")
+PAPER_COLUMNS = [(loss, c) for loss in PAPER_LOSSES for c in "01"]
 PAPER = {
     "delicious": (0.051, 0.052, 0.056, 0.055),
     "emotions": (0.317, 0.318, 0.327, 0.320),
@@ -44,7 +46,7 @@ Candidate = tuple[str, str]  # loss and tightness
 class Results:
     """The records of one part: sets × (loss, tightness) with all splits, in a frame."""
 
-    finer: "Results | None" = None  # of the same models, on a finer grid of penalties
+    finer: Sequence["Results"] = ()  # of the same models, on finer grids of penalties
 
     def __init__(self, folder: Path, part: str, about: pd.DataFrame) -> None:
         rows = [
@@ -72,7 +74,7 @@ class Results:
         """All losses and tightnesses; with ``beyond`` those that are not 0."""
         found = self.frame[["loss", "tightness"]].drop_duplicates().itertuples(index=False)
         own = [(one.loss, one.tightness) for one in found if one.loss in TITLES]
-        kept = [one for one in own if one[0] != COPIES and (one[1] != "0" or not beyond)]
+        kept = [one for one in own if one[0] not in PEERS and (one[1] != "0" or not beyond)]
         return sorted(kept, key=lambda one: (list(TITLES).index(one[0]), one[1]))
 
     def compare(self, candidate: Candidate, other: Candidate, metric: str = ERROR) -> pd.DataFrame:
@@ -83,7 +85,7 @@ class Results:
         found = self.differences(candidate, other, metric)
         if metric == ERROR:
             others = [self.differences(candidate, other, "quarter")]
-            others += [self.finer.differences(candidate, other)] if self.finer else []
+            others += [one.differences(candidate, other) for one in self.finer]
             for frame in others:
                 verdict = frame["verdict"].reindex(found.index)
                 found["verdict"] *= verdict.isna() | (verdict == found["verdict"])
@@ -119,7 +121,7 @@ class Results:
 
 def with_choices(frame: pd.DataFrame) -> pd.DataFrame:
     """With the tightness, and the loss too, of the least error inside of the training part."""
-    own = frame[frame["loss"] != COPIES].sort_values(["inner", "tightness"])
+    own = frame[~frame["loss"].isin(PEERS)].sort_values(["inner", "tightness"])
     several = own[own.groupby(["data", "loss"])["tightness"].transform("nunique") > 2]
     by_loss = several.groupby(["data", "split", "loss"]).head(1).assign(tightness=CHOSEN)
     of_all = several.groupby(["data", "split"]).head(1).assign(tightness=CHOSEN, loss=ANY)
@@ -140,7 +142,7 @@ def name_of(candidate: Candidate) -> str:
     loss, tightness = candidate
     if loss == ANY:
         return "loss and tightness chosen"
-    if loss == COPIES:
+    if loss in PEERS:
         return TITLES[loss]
     return f"{TITLES[loss]}, {'chosen' if tightness == CHOSEN else 'c = ' + tightness}"
 
@@ -279,7 +281,7 @@ def by_grid(results: dict[str, Results]) -> str:
         pairs = [((loss, c), (loss, "0")) for loss, c in one.candidates(beyond=True) if c != CHOSEN]
         grids = [on_grid(one, pairs, name) for name in steps]
         if one.finer:
-            grids.append(on_grid(one.finer, pairs, ERROR).reindex(grids[-1].index))
+            grids.append(on_grid(one.finer[0], pairs, ERROR).reindex(grids[-1].index))
         for i, step in enumerate(steps.values()):
             clear = grids[i]["verdict"] != 0
             lost = [str((clear & finer["verdict"].notna()
@@ -291,7 +293,14 @@ def by_grid(results: dict[str, Results]) -> str:
             rows.append([title, step, str(len(clear)), str(clear.sum()), *cells])
     header = ["", "grid", "comparisons", "clear", "not on quarters", "not on eighths",
               "not on sixteenths"]  # fmt: skip
-    return table(header, rows)
+    linear = results["linear"]
+    verdicts = confirmed(linear, verdict_pairs(linear))
+    return (
+        f"{table(header, rows)}\n\nVerdicts that count, those between losses at $c = 0$ included: "
+        f"{len(verdicts)}. Of these searched on thirty-seconds, too: "
+        f"{(verdicts['finer'] == len(FINER)).sum()}. Left after another step as large as the last "
+        f"one: {verdicts['settled'].sum()}."
+    )
 
 
 def on_grid(results: Results, pairs: list[tuple[Candidate, Candidate]], grid: str) -> pd.DataFrame:
@@ -299,18 +308,50 @@ def on_grid(results: Results, pairs: list[tuple[Candidate, Candidate]], grid: st
     return pd.concat({pair: results.differences(*pair, grid) for pair in pairs})
 
 
-def clear_cells(folder: Path) -> set[tuple[str, str, str]]:
-    """Set, loss and tightness of linear models that take part in a verdict."""
+def verdict_pairs(linear: Results) -> list[tuple[Candidate, Candidate]]:
+    """What the page has verdicts on: tightnesses against 0, and losses against the logistic one."""
+    pairs = [(one, (one[0], "0")) for one in linear.candidates(beyond=True) if one[1] != CHOSEN]
+    return pairs + [((loss, "0"), ("logistic", "0")) for loss in LOSSES[1:]]
+
+
+def clear_cells(folder: Path, part: str) -> set[tuple[str, str, str]]:
+    """Set, loss and tightness of the verdicts that the grid of a part has to confirm.
+
+    Sixteenths: all that are clear on eighths. Thirty-seconds: those that are not settled.
+    """
+    linear, found = with_finer(folder), set()
+    for pair in verdict_pairs(linear):
+        if part == next(iter(FINER)):
+            differences = linear.differences(*pair)
+            names = differences.index[differences["verdict"] != 0]
+        else:
+            verdicts = confirmed(linear, [pair])
+            names = [name for *_, name in verdicts.index[~verdicts["settled"]]]
+        found |= {(str(name), *candidate) for candidate in pair for name in names}
+    return found
+
+
+def with_finer(folder: Path) -> Results:
     about = pd.read_csv(folder / "sets.csv", index_col="name")
     linear = Results(folder, "linear", about)
-    pairs = [(one, (one[0], "0")) for one in linear.candidates(beyond=True) if one[1] != CHOSEN]
-    pairs += [((loss, "0"), ("logistic", "0")) for loss in LOSSES[1:]]
-    found = set()
+    linear.finer = [Results(folder, part, about) for part in FINER]
+    return linear
+
+
+def confirmed(linear: Results, pairs: list[tuple[Candidate, Candidate]]) -> pd.DataFrame:
+    """Verdicts that count: if another step like the last one leaves them, and their finer grids.
+
+    That step is the one from eighths to sixteenths, or from these to thirty-seconds.
+    """
+    found = {}
     for pair in pairs:
-        differences = linear.differences(*pair)
-        for name in differences.index[differences["verdict"] != 0]:
-            found |= {(str(name), *candidate) for candidate in pair}
-    return found
+        grids = [linear.differences(*pair), *(one.differences(*pair) for one in linear.finer)]
+        verdicts = linear.compare(*pair)["verdict"]
+        for name, verdict in verdicts[verdicts != 0].items():
+            end = "low" if verdict > 0 else "high"
+            ends = [grid[end][name] for grid in grids if name in grid.index]
+            found[(*pair, name)] = abs(ends[-1] - ends[-2]) < abs(ends[-1]), len(ends) - 1
+    return pd.DataFrame.from_dict(found, orient="index", columns=["settled", "finer"])
 
 
 def by_penalty(results: Results) -> str:
@@ -341,11 +382,78 @@ def by_the_paper(results: Results) -> str:
     return table(["set", "grid", *map(name_of, PAPER_COLUMNS)], rows)
 
 
+def by_the_paper_and_grid(results: Results) -> str:
+    """What tightness 1 changes by the paper's protocol: published, and ours on two grids."""
+    rows = []
+    for name in sorted(set(PAPER) - set(ONCE)):
+        published = dict(zip(PAPER_COLUMNS, PAPER[name], strict=True))
+        for loss in PAPER_LOSSES:
+            pair = (loss, "1"), (loss, "0")
+            share = published[pair[0]] / published[pair[1]] - 1
+            found = [results.differences(*pair, grid) for grid in ("decade", ERROR)]
+            cells = [interval_text(frame.loc[name]) for frame in found]
+            rows.append([name, TITLES[loss], percent(share), *cells])
+    return table(["set", "loss", "the paper", "powers of ten", "fine"], rows)
+
+
 def by_folds(results: Results) -> str:
-    rows = [["published, maximum entropy", *(f"{value:g}" for value in PUBLISHED.values())]]
-    means = results.frame.groupby(["loss", "tightness"])[list(PUBLISHED)].mean()
-    rows += [[name_of(one), *(f"{x:.4f}" for x in means.loc[one])] for one in results.candidates()]
-    return table(["yeast_alpha", *(name.replace("_", " ") for name in PUBLISHED)], rows)
+    """Published figures beside those of their method and of ours on our folds, set by set."""
+    metrics, shown = list(PUBLISHED), [(ENTROPY, "0"), *results.candidates()]
+    means = results.frame.groupby(["data", "loss", "tightness"])[metrics].mean()
+    published = [f"{value:g}" for value in PUBLISHED.values()]
+    rows = [["yeast_alpha", "published, maximum entropy", *published]]
+    rows += [["yeast_alpha", name_of(one), *(f"{x:.4f}" for x in means.loc["yeast_alpha", *one])]
+             for one in shown]  # fmt: skip
+    for name in [name for name in SETS if name in means.index and name != "yeast_alpha"]:
+        peer = means.loc[name, *shown[0]]
+        ours = means.loc[[(name, *one) for one in shown[1:]]]
+        rows.append([name, name_of(shown[0]), *(f"{x:.4f}" for x in peer)])
+        ends = ours.agg(["min", "max"]).map("{:.4f}".format)
+        rows.append([name, "ours, from … to", *(" … ".join(dict.fromkeys(ends[metric]))
+                                                for metric in metrics)])  # fmt: skip
+    return table(["set", "", *(name.replace("_", " ") for name in metrics)], rows)
+
+
+def by_device(cpu: Results, gpu: Results) -> str:
+    """Networks on a GPU against those on a CPU: single cells, and verdicts."""
+    keys = ["data", "split", "loss", "tightness"]
+    both = cpu.frame.merge(gpu.frame, on=keys, suffixes=("", " gpu"))
+    both = both[(both["tightness"] != CHOSEN)]
+    pairs = verdict_pairs(cpu)
+    verdicts = [pd.concat({pair: one.differences(*pair)["verdict"] for pair in pairs})
+                for one in (cpu, gpu)]  # fmt: skip
+    rows = []
+    for name, cells in both.groupby("data"):
+        apart = (cells[f"{ERROR} gpu"] / cells[ERROR] - 1).abs()
+        ours, theirs = (one.xs(name, level=-1) for one in verdicts)
+        rows.append([
+            str(name),
+            str(len(cells)),
+            f"{100 * (cells['setting'] == cells['setting gpu']).mean():.0f} %",
+            *(f"{x:.1g}" for x in (apart.median(), apart.quantile(0.9), apart.max())),
+            f"{(ours == theirs).sum()} of {len(ours)}",
+            f"{(ours != 0).sum()}, {(theirs != 0).sum()}",
+        ])  # fmt: skip
+    header = ["set", "cells", "same epochs", "median", "nine in ten below", "largest",
+              "same verdicts", "clear on CPU, GPU"]  # fmt: skip
+    return table(header, rows)
+
+
+def of_large(gpu: Results) -> str:
+    """All candidates on the set that only networks on a GPU have."""
+    (name,) = LARGE
+    rows = []
+    for one in gpu.candidates():
+        cells = []
+        for other in ((one[0], "0"), ("logistic", "0")):
+            found = gpu.differences(one, other).loc[name] if one != other else None
+            star = "**" if found is not None and found["verdict"] else ""
+            cells.append("" if found is None else f"{star}{interval_text(found)}{star}")
+        shown = {ERROR: 4, DIVERGENCE: 3, "calibration_error": 4, "accuracy": 4}
+        means = [f"{gpu.means(metric).loc[name, one]:.{n}f}" for metric, n in shown.items()]
+        rows.append([name_of(one), *means, *cells])
+    return table(["", "squared error", "log loss", "calibration error", "accuracy",
+                  "against its c = 0", "against logistic, c = 0"], rows)  # fmt: skip
 
 
 def effects(results: Results) -> dict[Candidate, pd.DataFrame]:
@@ -389,7 +497,7 @@ def scope(results: dict[str, Results]) -> str:
     rows = []
     for part, one in results.items():
         own = one.frame[
-            one.frame["loss"].isin(set(TITLES) - {COPIES}) & (one.frame["tightness"] != CHOSEN)
+            one.frame["loss"].isin(set(TITLES) - set(PEERS)) & (one.frame["tightness"] != CHOSEN)
         ]
         if len(own):
             sizes = own.drop_duplicates(["data", "loss", "tightness"]).groupby("data").size()
@@ -404,7 +512,7 @@ def scope(results: dict[str, Results]) -> str:
 def unmeasured(linear: Results) -> str:
     """Sets that the runner knows and the tables lack, and losses that a set lacks."""
     found = linear.frame[["data", "loss"]].drop_duplicates().groupby("data")["loss"].agg(set)
-    absent = [name for name in SETS if name not in found.index and name not in ONCE]
+    absent = [name for name in SETS if name not in found.index and name not in ONCE + LARGE]
     lines = [f"Not measured: {', '.join(absent) or 'none'}."]
     for loss in LOSSES:
         lacking = [name for name in SETS if name in found.index and loss not in found[name]
@@ -436,8 +544,7 @@ def write(folder: Path, docs: Path = DOCS) -> None:
     """Fill the blocks of the page and draw its figures; every block must be in the page."""
     about = pd.read_csv(folder / "sets.csv", index_col="name")
     results = {part: Results(folder, part, about) for part in PARTS}
-    results["linear"].finer = Results(folder, FINER, about)
-    linear = results["linear"]
+    results["linear"] = linear = with_finer(folder)
     blocks = {
         "scope": scope(results),
         "unmeasured": unmeasured(linear),
@@ -454,7 +561,10 @@ def write(folder: Path, docs: Path = DOCS) -> None:
         "boosted losses": by_loss(results["boosted"]),
         "network losses": by_loss(results["network"]),
         "paper": by_the_paper(results["paper"]),
+        "paper tightness": by_the_paper_and_grid(results["paper"]),
         "folds": by_folds(results["folds"]),
+        "devices": by_device(results["network"], results[GPU]),
+        "large": of_large(results[GPU]),
         "simulation": by_simulation(results["simulation"]),
     }
     for part in PARTS[:3]:
