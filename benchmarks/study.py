@@ -21,7 +21,7 @@ from _gpu import machine
 from _machine import describe
 from joblib import Parallel, delayed
 from study_parts import page, records
-from study_parts.data import LARGE, LOSSES, ONCE, SETS, YEAST, MissingDataError, load
+from study_parts.data import LOSSES, ONCE, SETS, YEAST, MissingDataError, load
 from study_parts.fits import COPIES, ENTROPY, FINER, GPU, SIMULATIONS, Cell, measure_at_once
 from tqdm import tqdm  # type: ignore[import-untyped]
 
@@ -40,8 +40,8 @@ Job = tuple[str, tuple[Cell, ...]]  # cells that are measured together
 
 
 def sets_of(part: str) -> tuple[str, ...]:
-    linear = tuple(name for name in SETS if name not in ONCE + LARGE)
-    special = {"boosted": BOOSTED, "network": NETWORK, GPU: NETWORK + LARGE, "paper": PAPER_SETS,
+    linear = tuple(name for name in SETS if name not in ONCE)
+    special = {"boosted": BOOSTED, "network": NETWORK, GPU: NETWORK, "paper": PAPER_SETS,
                "folds": FOLDS}  # fmt: skip
     return tuple(SIMULATIONS) if part == "simulation" else special.get(part, linear)
 

@@ -126,7 +126,8 @@ def test_a_cell_beats_the_mean_and_is_reproducible(toy, part):
 def test_networks_that_are_trained_at_once_are_those_that_are_trained_alone(toy, monkeypatch):
     """Sums over other shapes: float32 through at most 200 epochs of four steps."""
     Y = np.random.default_rng(4).dirichlet(np.ones(3), size=96)  # so that epochs differ
-    task = dataclasses.replace(toy, Y=Y, batch=16)
+    task = dataclasses.replace(toy, Y=Y)
+    monkeypatch.setattr(fits, "BATCH", 16)
     monkeypatch.setattr(fits, "load", lambda _: task)
     cells = [Cell("toy", split, "entmax15", 0.5) for split in range(3)]
     rows = [fits.prepare("network", cell)[1] for cell in cells]
@@ -273,7 +274,7 @@ def test_a_page_from_few_records(tmp_path, monkeypatch):
     rng = np.random.default_rng(3)
     names = ["flags", "emotions", "iris", "music", "yeast_cold", "yeast_heat", "digits_counts"]
     parts = dict.fromkeys(("linear", "boosted", "network"), names) | {
-        fits.GPU: [*names[:-1], *data.LARGE],
+        fits.GPU: names,
         "simulation": study.sets_of("simulation"),
         "paper": study.PAPER_SETS,
         "folds": study.FOLDS,

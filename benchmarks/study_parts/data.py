@@ -49,8 +49,6 @@ class Task:
         max_test: most rows to test on.
         n_official: rows of the official training part, which come first; 0 if there is none.
         refine: how often steps of the penalty, powers of ten at first, are halved.
-        hidden: units of each hidden layer of its network.
-        batch: rows in a step of its network.
     """
 
     name: str
@@ -63,8 +61,6 @@ class Task:
     max_test: int = 2000
     n_official: int = 0
     refine: int = 3
-    hidden: tuple[int, ...] = (64,)
-    batch: int = 64
 
     @property
     def has_labels(self) -> bool:
@@ -84,7 +80,6 @@ class Task:
 
 
 ONCE = ("delicious",)  # for the paper's table only, on one split: a cell takes 7 to 21 minutes
-LARGE = ("fashion_70000",)  # for networks on a GPU only
 LOSSES = ("logistic", "sparsemax", "entmax15", "tsallis13")
 
 
@@ -211,28 +206,15 @@ def digits_counts() -> Task:
     return Task("digits_counts", "counts", X[:, :32], lower[:, lower.max(axis=0) > 0])
 
 
-def images_of(part: str) -> tuple[np.ndarray, np.ndarray]:
-    """Images (n, 28, 28) and labels of a part of Fashion-MNIST."""
-    images, labels = (
-        np.frombuffer(content_of(f"{part}-{what}-ubyte.gz", FASHION), dtype=np.uint8)
-        for what in ("images-idx3", "labels-idx1")
-    )
-    return images[16:].reshape(-1, 28, 28), labels[8:].astype(np.int64)
-
-
 def fashion() -> Task:
     """The test images of Fashion-MNIST, at a quarter of their size."""
-    images, y = images_of("t10k")
-    X = images.reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4)).reshape(-1, 196) / 255
-    return Task("fashion_mnist", "classes", X, y, max_train=3000)
-
-
-def fashion_70000() -> Task:
-    """All images of Fashion-MNIST."""
-    images, labels = zip(*map(images_of, ("train", "t10k")), strict=True)
-    X, y = np.concatenate(images).reshape(-1, 784) / 255, np.concatenate(labels)
-    return Task("fashion_70000", "classes", X, y, max_train=len(y), max_test=len(y),
-                hidden=(256, 256), batch=512)  # fmt: skip
+    content = [
+        np.frombuffer(content_of(f"t10k-{part}-ubyte.gz", FASHION), dtype=np.uint8)
+        for part in ("images-idx3", "labels-idx1")
+    ]
+    images = content[0][16:].reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4)).reshape(-1, 196)
+    y = content[1][8:].astype(np.int64)
+    return Task("fashion_mnist", "classes", images / 255, y, max_train=3000)
 
 
 YEAST = ("spoem", "spo5", "cold", "dtt", "heat", "spo", "diau", "elu", "cdc", "alpha")
@@ -278,7 +260,6 @@ SETS: dict[str, Callable[[], Task]] = {  # roughly from small to large
     "stackex_cs": partial(text_labels, "stackex_cs", 635, 274, 1000),
     "stackex_cooking": partial(text_labels, "stackex_cooking", 577, 400, 1000),
     "delicious": partial(multi_label, "delicious", 500, 983),
-    "fashion_70000": fashion_70000,
 }
 
 

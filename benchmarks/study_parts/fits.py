@@ -36,6 +36,7 @@ GRIDS = tuple(STEPS)[:-1]  # whose errors stand beside
 GPU = "gpu"  # the networks again, all splits of a candidate at once
 FINER = {"finer": 4, "finest": 5}  # linear models on 16ths and 32nds: halvings of powers of ten
 SCREENING_TOL, TOL = 1e-4, 1e-6
+HIDDEN, BATCH = 64, 64  # of networks
 ANY_SPLIT = {"feature_pre_filter": False, "min_data_in_bin": 1}
 COPIES = "copies"  # rows copied once for each class, with the share as weight
 ENTROPY = "maximum_entropy"  # of the literature on label distributions
@@ -242,7 +243,7 @@ def fit_networks(task: Task, loss: Loss, several: list["Rows"], seeds: list[int]
     X = torch.tensor(task.X, device=device)
     Y = torch.tensor(task.Y, device=device)
     Y = Y if task.has_labels else Y.float()
-    sizes = (X.shape[1], *task.hidden, task.targets.shape[1])
+    sizes = (X.shape[1], HIDDEN, task.targets.shape[1])
     drawn, generators = [], [torch.Generator() for _ in seeds]
     for seed, generator in zip(seeds, generators, strict=True):
         torch.manual_seed(seed)
@@ -275,7 +276,7 @@ def fit_networks(task: Task, loss: Loss, several: list["Rows"], seeds: list[int]
     for epoch in range(1, 201):
         orders = [rows[torch.randperm(len(rows), generator=generator)]
                   for rows, generator in zip(fit, generators, strict=True)]  # fmt: skip
-        for batch in torch.split(torch.stack(orders).to(device), task.batch, dim=1):
+        for batch in torch.split(torch.stack(orders).to(device), BATCH, dim=1):
             optimizer.zero_grad()
             theta = scores(batch, parameters).flatten(0, 1)
             torch.autograd.backward(len(seeds) * function(theta, Y[batch].flatten(0, 1)))

@@ -13,7 +13,7 @@ import pandas as pd
 from scipy import stats
 
 from . import figures, records
-from .data import LARGE, LDL, LOSSES, ONCE, SETS
+from .data import LDL, LOSSES, ONCE, SETS
 from .fits import BASE, COPIES, ENTROPY, FACTORS, FIELDS, FINER, GPU, PEERS
 from .statistics import Ranks, bayesian_signed_rank, friedman, holm, resampled_t
 
@@ -41,6 +41,7 @@ PAPER = {
 PUBLISHED = {"chebyshev": 0.0135, "clark": 0.210, "canberra": 0.68, DIVERGENCE: 0.0055,
              "cosine": 0.9946, "intersection": 0.962}  # fmt: skip
 Candidate = tuple[str, str]  # loss and tightness
+Pair = tuple[Candidate, Candidate]
 
 
 class Results:
@@ -147,9 +148,7 @@ def name_of(candidate: Candidate) -> str:
     return f"{TITLES[loss]}, {'chosen' if tightness == CHOSEN else 'c = ' + tightness}"
 
 
-def verdict_table(
-    results: Results, pairs: list[tuple[Candidate, Candidate]], metric: str = ERROR
-) -> str:
+def verdict_table(results: Results, pairs: list[Pair], metric: str = ERROR) -> str:
     """Counts of clear differences, in brackets those left after Holm's correction."""
     rows = []
     for candidate, other in pairs:
@@ -174,17 +173,10 @@ def verdict_table(
     return table(header, rows)
 
 
-def by_tightness(results: Results) -> str:
-    """Each tightness against 0, loss by loss."""
-    pairs = [(one, (one[0], "0")) for one in results.candidates(beyond=True)]
-    return verdict_table(results, pairs)
-
-
-def by_divergence(results: Results) -> str:
-    """Kullback-Leibler divergence, or log loss, of the logistic loss, whose link has no zeros."""
-    pairs = [(one, ("logistic", "0")) for one in results.candidates(beyond=True)
-             if one[0] == "logistic"]  # fmt: skip
-    return verdict_table(results, pairs, DIVERGENCE)
+def against_zero(results: Results, loss: str = "", *, chosen: bool = True) -> list[Pair]:
+    """Each tightness with 0, loss by loss."""
+    return [(one, (one[0], "0")) for one in results.candidates(beyond=True)
+            if loss in ("", one[0]) and (chosen or one[1] != CHOSEN)]  # fmt: skip
 
 
 def by_loss(results: Results) -> str:
@@ -197,10 +189,9 @@ def by_loss(results: Results) -> str:
 def of_counts(results: Results) -> str:
     """The Poisson losses, on the one set of counts."""
     rows = []
-    for one in results.candidates(beyond=True):
-        if one[0] == "poisson":
-            found = [results.compare(one, ("poisson", "0"), name) for name in (ERROR, DIVERGENCE)]
-            rows.append([name_of(one), *map(interval_text, (x.iloc[0] for x in found))])
+    for pair in against_zero(results, "poisson"):
+        found = [results.compare(*pair, name).iloc[0] for name in (ERROR, DIVERGENCE)]
+        rows.append([name_of(pair[0]), *map(interval_text, found)])
     return table(["digits_counts", "squared error", "half the deviance"], rows)
 
 
@@ -278,7 +269,7 @@ def by_grid(results: dict[str, Results]) -> str:
     steps = {"decade": "powers of ten", "quarter": "quarters", ERROR: "eighths"}
     for title, part in (("random splits", "linear"), ("the paper's protocol", "paper")):
         one = results[part]
-        pairs = [((loss, c), (loss, "0")) for loss, c in one.candidates(beyond=True) if c != CHOSEN]
+        pairs = against_zero(one, chosen=False)
         grids = [on_grid(one, pairs, name) for name in steps]
         if one.finer:
             grids.append(on_grid(one.finer[0], pairs, ERROR).reindex(grids[-1].index))
@@ -303,15 +294,15 @@ def by_grid(results: dict[str, Results]) -> str:
     )
 
 
-def on_grid(results: Results, pairs: list[tuple[Candidate, Candidate]], grid: str) -> pd.DataFrame:
+def on_grid(results: Results, pairs: list[Pair], grid: str) -> pd.DataFrame:
     """The differences of all pairs on one grid of penalties."""
     return pd.concat({pair: results.differences(*pair, grid) for pair in pairs})
 
 
-def verdict_pairs(linear: Results) -> list[tuple[Candidate, Candidate]]:
+def verdict_pairs(linear: Results) -> list[Pair]:
     """What the page has verdicts on: tightnesses against 0, and losses against the logistic one."""
-    pairs = [(one, (one[0], "0")) for one in linear.candidates(beyond=True) if one[1] != CHOSEN]
-    return pairs + [((loss, "0"), ("logistic", "0")) for loss in LOSSES[1:]]
+    losses = [((loss, "0"), ("logistic", "0")) for loss in LOSSES[1:]]
+    return against_zero(linear, chosen=False) + losses
 
 
 def clear_cells(folder: Path, part: str) -> set[tuple[str, str, str]]:
@@ -326,7 +317,7 @@ def clear_cells(folder: Path, part: str) -> set[tuple[str, str, str]]:
             names = differences.index[differences["verdict"] != 0]
         else:
             verdicts = confirmed(linear, [pair])
-            names = [name for *_, name in verdicts.index[~verdicts["settled"]]]
+            names = [name for *_, name in verdicts.index[~verdicts["settled"].astype(bool)]]
         found |= {(str(name), *candidate) for candidate in pair for name in names}
     return found
 
@@ -338,10 +329,11 @@ def with_finer(folder: Path) -> Results:
     return linear
 
 
-def confirmed(linear: Results, pairs: list[tuple[Candidate, Candidate]]) -> pd.DataFrame:
-    """Verdicts that count: if another step like the last one leaves them, and their finer grids.
+def confirmed(linear: Results, pairs: list[Pair]) -> pd.DataFrame:
+    """Verdicts that count, with the number of finer grids that they were searched on.
 
-    That step is the one from eighths to sixteenths, or from these to thirty-seconds.
+    A verdict is settled if it survives another step like the last one: from eighths to sixteenths,
+    or from these to thirty-seconds.
     """
     found = {}
     for pair in pairs:
@@ -350,7 +342,8 @@ def confirmed(linear: Results, pairs: list[tuple[Candidate, Candidate]]) -> pd.D
         for name, verdict in verdicts[verdicts != 0].items():
             end = "low" if verdict > 0 else "high"
             ends = [grid[end][name] for grid in grids if name in grid.index]
-            found[(*pair, name)] = abs(ends[-1] - ends[-2]) < abs(ends[-1]), len(ends) - 1
+            if len(ends) > 1:
+                found[(*pair, name)] = abs(ends[-1] - ends[-2]) < abs(ends[-1]), len(ends) - 1
     return pd.DataFrame.from_dict(found, orient="index", columns=["settled", "finer"])
 
 
@@ -416,44 +409,28 @@ def by_folds(results: Results) -> str:
 
 def by_device(cpu: Results, gpu: Results) -> str:
     """Networks on a GPU against those on a CPU: single cells, and verdicts."""
-    keys = ["data", "split", "loss", "tightness"]
-    both = cpu.frame.merge(gpu.frame, on=keys, suffixes=("", " gpu"))
-    both = both[(both["tightness"] != CHOSEN)]
-    pairs = verdict_pairs(cpu)
-    verdicts = [pd.concat({pair: one.differences(*pair)["verdict"] for pair in pairs})
-                for one in (cpu, gpu)]  # fmt: skip
+    both = cpu.frame.merge(gpu.frame, on=list(records.KEYS), suffixes=("", " gpu"))
+    both = both[~both["tightness"].isin([CHOSEN])]
+    by_pair = [{pair: one.differences(*pair)["verdict"] for pair in verdict_pairs(gpu)}
+               for one in (cpu, gpu)]  # fmt: skip
+    verdicts = pd.concat([pd.concat(one) for one in by_pair], axis=1, join="inner")
     rows = []
     for name, cells in both.groupby("data"):
         apart = (cells[f"{ERROR} gpu"] / cells[ERROR] - 1).abs()
-        ours, theirs = (one.xs(name, level=-1) for one in verdicts)
+        ours, theirs = verdicts.xs(name, level=-1).to_numpy().T
         rows.append([
             str(name),
+            str(len(cells[["loss", "tightness"]].drop_duplicates())),
             str(len(cells)),
-            f"{100 * (cells['setting'] == cells['setting gpu']).mean():.0f} %",
-            *(f"{x:.1g}" for x in (apart.median(), apart.quantile(0.9), apart.max())),
+            f"{(cells['setting'] == cells['setting gpu']).sum()}",
+            f"{(apart < 1e-3).sum()}",
+            *(f"{x:.1g}" for x in (apart.median(), apart.max())),
             f"{(ours == theirs).sum()} of {len(ours)}",
-            f"{(ours != 0).sum()}, {(theirs != 0).sum()}",
+            f"{(ours != 0).sum()}",
         ])  # fmt: skip
-    header = ["set", "cells", "same epochs", "median", "nine in ten below", "largest",
-              "same verdicts", "clear on CPU, GPU"]  # fmt: skip
+    header = ["set", "(loss, tightness)", "cells", "same epochs", "within 0.1 %", "median",
+              "largest", "same verdicts", "clear"]  # fmt: skip
     return table(header, rows)
-
-
-def of_large(gpu: Results) -> str:
-    """All candidates on the set that only networks on a GPU have."""
-    (name,) = LARGE
-    rows = []
-    for one in gpu.candidates():
-        cells = []
-        for other in ((one[0], "0"), ("logistic", "0")):
-            found = gpu.differences(one, other).loc[name] if one != other else None
-            star = "**" if found is not None and found["verdict"] else ""
-            cells.append("" if found is None else f"{star}{interval_text(found)}{star}")
-        shown = {ERROR: 4, DIVERGENCE: 3, "calibration_error": 4, "accuracy": 4}
-        means = [f"{gpu.means(metric).loc[name, one]:.{n}f}" for metric, n in shown.items()]
-        rows.append([name_of(one), *means, *cells])
-    return table(["", "squared error", "log loss", "calibration error", "accuracy",
-                  "against its c = 0", "against logistic, c = 0"], rows)  # fmt: skip
 
 
 def effects(results: Results) -> dict[Candidate, pd.DataFrame]:
@@ -512,7 +489,7 @@ def scope(results: dict[str, Results]) -> str:
 def unmeasured(linear: Results) -> str:
     """Sets that the runner knows and the tables lack, and losses that a set lacks."""
     found = linear.frame[["data", "loss"]].drop_duplicates().groupby("data")["loss"].agg(set)
-    absent = [name for name in SETS if name not in found.index and name not in ONCE + LARGE]
+    absent = [name for name in SETS if name not in found.index and name not in ONCE]
     lines = [f"Not measured: {', '.join(absent) or 'none'}."]
     for loss in LOSSES:
         lacking = [name for name in SETS if name in found.index and loss not in found[name]
@@ -550,7 +527,7 @@ def write(folder: Path, docs: Path = DOCS) -> None:
         "unmeasured": unmeasured(linear),
         "grid": by_grid(results),
         "losses": by_loss(linear),
-        "divergence": by_divergence(linear),
+        "divergence": verdict_table(linear, against_zero(linear, "logistic"), DIVERGENCE),
         "sets": by_set(linear),
         "counts": of_counts(linear),
         "ranks": by_rank(linear),
@@ -564,11 +541,10 @@ def write(folder: Path, docs: Path = DOCS) -> None:
         "paper tightness": by_the_paper_and_grid(results["paper"]),
         "folds": by_folds(results["folds"]),
         "devices": by_device(results["network"], results[GPU]),
-        "large": of_large(results[GPU]),
         "simulation": by_simulation(results["simulation"]),
     }
     for part in PARTS[:3]:
-        blocks[f"{part} tightness"] = by_tightness(results[part])
+        blocks[f"{part} tightness"] = verdict_table(results[part], against_zero(results[part]))
     for part in ("linear", "network"):
         blocks[f"{part} classes"] = of_classes(results[part])
     page = docs / "study.md"
