@@ -248,7 +248,7 @@ def fit_networks(task: Task, loss: Loss, several: list["Rows"], seeds: list[int]
     for seed, generator in zip(seeds, generators, strict=True):
         torch.manual_seed(seed)
         layers = [nn.Linear(*ends) for ends in itertools.pairwise(sizes)]
-        drawn.append([one for layer in layers for one in (layer.weight.mT, layer.bias[None])])
+        drawn.append([one for layer in layers for one in (layer.weight, layer.bias)])
         generator.set_state(torch.get_rng_state())
     parameters = [
         torch.stack(ones).detach().to(device).requires_grad_() for ones in zip(*drawn, strict=True)
@@ -261,7 +261,11 @@ def fit_networks(task: Task, loss: Loss, several: list["Rows"], seeds: list[int]
         at = at.to(device)
         Z = ((X[at] - mean) / deviation).float()
         for i in range(0, len(parameters), 2):
-            Z = torch.baddbmm(parameters[i + 1], Z.relu() if i else Z, parameters[i])
+            W, b, inputs = *parameters[i : i + 2], Z.relu() if i else Z
+            if len(seeds) == 1:  # sums in the order of the records from a CPU
+                Z = nn.functional.linear(inputs[0], W[0], b[0])[None]
+            else:
+                Z = torch.baddbmm(b[:, None], inputs, W.mT)
         return Z
 
     def outputs(at: torch.Tensor, parameters: list[torch.Tensor]) -> np.ndarray:
