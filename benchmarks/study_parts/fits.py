@@ -4,13 +4,17 @@ What a model may choose, it chooses inside of the training part by the squared e
 their penalty by three folds, trees their rounds and networks their epochs on a fifth of the rows.
 """
 
+import itertools
+import os
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import kl_div, softmax
+from scipy.optimize import minimize
+from scipy.special import kl_div, log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
@@ -26,13 +30,17 @@ from fitzpatrick.regularizers import Tsallis
 
 from .data import ONCE, Task, load
 
-# Steps of the grids of penalties, in sixteenths of a power of ten; the last has all penalties.
-STEPS = {"decade": 16, "quarter": 4, "finest": 1}
+# Steps of the grids of penalties, in 32nds of a power of ten; the last has all penalties.
+STEPS = {"decade": 32, "quarter": 8, "all": 1}
 GRIDS = tuple(STEPS)[:-1]  # whose errors stand beside
-FINER = "finer"  # linear models again, on sixteenths of a power of ten
+GPU = "gpu"  # the networks again, all splits of a candidate at once
+FINER = {"finer": 4, "finest": 5}  # linear models on 16ths and 32nds: halvings of powers of ten
 SCREENING_TOL, TOL = 1e-4, 1e-6
+HIDDEN, BATCH = 64, 64  # of networks
 ANY_SPLIT = {"feature_pre_filter": False, "min_data_in_bin": 1}
 COPIES = "copies"  # rows copied once for each class, with the share as weight
+ENTROPY = "maximum_entropy"  # of the literature on label distributions
+PEERS = (COPIES, ENTROPY)
 METRICS = ("squared_error", "kullback_leibler", "jensen_shannon", "chebyshev", "clark", "canberra",
            "cosine", "intersection", "calibration_error")  # fmt: skip
 FIELDS = (*METRICS, "accuracy", "zeros", "inner", "setting", *GRIDS, "seconds")
@@ -86,7 +94,7 @@ def predict(task: Task, model: Any, X: Any) -> np.ndarray:
 
 def chosen_penalties(alphas: np.ndarray, errors: np.ndarray) -> dict[str, float]:
     """The best penalty of each grid, the strongest among equals; the last grid has all."""
-    places = np.rint(16 * np.log10(alphas)).astype(int)
+    places = np.rint(32 * np.log10(alphas)).astype(int)
     best = {}
     for name, step in STEPS.items():
         on_grid = np.flatnonzero(places % step == 0)[::-1]
@@ -119,7 +127,7 @@ def fit_linear(task: Task, loss: Loss, rows: "Rows", seed: int) -> Found:
         model.set_params(alpha=alpha).fit(X, Y)
         predictions[alpha] = predict(task, model, task.X[rows.test])
     coarse = {name: predictions[best[name]] for name in GRIDS}
-    return Found(predictions[best["finest"]], float(errors.min()), best["finest"], coarse)
+    return Found(predictions[best["all"]], float(errors.min()), best["all"], coarse)
 
 
 def copied(X: Any, Y: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
@@ -142,6 +150,21 @@ def fit_copies(task: Task, _: Loss, rows: "Rows", seed: int) -> Found:
     P = np.zeros((len(rows.test), Y.shape[1]))
     P[:, model.classes_] = model.predict_proba(X[rows.test])
     return Found(P, found.inner, found.setting, {})
+
+
+def fit_maximum_entropy(task: Task, _loss: Loss, rows: "Rows", _seed: int) -> Found:
+    """SA-BFGS of Geng: a softmax of X W by maximum likelihood, without penalty or intercept."""
+    X, Y = task.X[rows.train], task.targets[rows.train]
+
+    def objective(w: np.ndarray) -> tuple[float, np.ndarray]:
+        theta = X @ w.reshape(X.shape[1], -1)
+        slope = X.T @ (softmax(theta, axis=1) - Y)
+        return -float((Y * log_softmax(theta, axis=1)).sum()), slope.ravel()
+
+    start = np.zeros(X.shape[1] * Y.shape[1])
+    found = minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": 600})
+    theta = task.X[rows.test] @ found.x.reshape(X.shape[1], -1)
+    return Found(softmax(theta, axis=1), np.nan, np.nan, {})
 
 
 def inner_rows(task: Task, train: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -198,41 +221,86 @@ def fit_boosted_copies(task: Task, _: Loss, rows: "Rows", seed: int) -> Found:
     return Found(np.asarray(P), error, booster.best_iteration, {})
 
 
-def fit_network(task: Task, loss: Loss, rows: "Rows", seed: int) -> Found:
-    """One hidden layer of 64, Adam, batches of 64, at most 200 epochs."""
+def fit_networks(task: Task, loss: Loss, several: list["Rows"], seeds: list[int],
+                 device: str) -> list[Found]:  # fmt: skip
+    """A network for each split, all trained at once: ReLU, Adam, at most 200 epochs.
+
+    Weights and orders of rows are drawn on the CPU, so that every device has the same ones.
+    """
     import torch
     from torch import nn
 
     from fitzpatrick.torch import functional
 
     torch.set_num_threads(1)
-    torch.manual_seed(seed)
-    fit, dev = inner_rows(task, rows.train, seed)
-    mean, deviation = task.X[fit].mean(axis=0), task.X[fit].std(axis=0)
-    X = torch.tensor((task.X - mean) / np.where(deviation > 0, deviation, 1), dtype=torch.float32)
-    Y = torch.tensor(task.Y) if task.has_labels else torch.tensor(task.Y, dtype=torch.float32)
-    k = task.targets.shape[1]
-    network = nn.Sequential(nn.Linear(X.shape[1], 64), nn.ReLU(), nn.Linear(64, k))
-    optimizer = torch.optim.Adam(network.parameters(), lr=2e-3)
+    inner = [inner_rows(task, rows.train, seed) for rows, seed in zip(several, seeds, strict=True)]
+    fit, dev = (torch.tensor(np.stack(rows)) for rows in zip(*inner, strict=True))
+    mean, deviation = (
+        torch.tensor(np.stack([one(task.X[rows], axis=0) for rows in fit]), device=device)[:, None]
+        for one in (np.mean, np.std)
+    )
+    deviation = torch.where(deviation > 0, deviation, 1)
+    X = torch.tensor(task.X, device=device)
+    Y = torch.tensor(task.Y, device=device)
+    Y = Y if task.has_labels else Y.float()
+    sizes = (X.shape[1], HIDDEN, task.targets.shape[1])
+    drawn, generators = [], [torch.Generator() for _ in seeds]
+    for seed, generator in zip(seeds, generators, strict=True):
+        torch.manual_seed(seed)
+        layers = [nn.Linear(*ends) for ends in itertools.pairwise(sizes)]
+        drawn.append([one for layer in layers for one in (layer.weight, layer.bias)])
+        generator.set_state(torch.get_rng_state())
+    parameters = [
+        torch.stack(ones).detach().to(device).requires_grad_() for ones in zip(*drawn, strict=True)
+    ]
+    optimizer = torch.optim.Adam(parameters, lr=2e-3)
     function = functional.loss_function(loss)
     link = loss.probabilities if task.has_labels else loss.link
 
-    def outputs(at: np.ndarray) -> np.ndarray:
-        with torch.no_grad():
-            return np.asarray(link(network(X[at]).double().numpy()))
+    def scores(at: torch.Tensor, parameters: list[torch.Tensor]) -> torch.Tensor:
+        at = at.to(device)
+        Z = ((X[at] - mean) / deviation).float()
+        for i in range(0, len(parameters), 2):
+            W, b, inputs = *parameters[i : i + 2], Z.relu() if i else Z
+            if len(seeds) == 1:  # sums in the order of the records from a CPU
+                Z = nn.functional.linear(inputs[0], W[0], b[0])[None]
+            else:
+                Z = torch.baddbmm(b[:, None], inputs, W.mT)
+        return Z
 
-    best, error, at = outputs(rows.test), np.inf, 0
+    def outputs(at: torch.Tensor, parameters: list[torch.Tensor]) -> np.ndarray:
+        with torch.no_grad():
+            theta = scores(at, parameters).double()
+        P = link(theta.flatten(0, 1).numpy() if device == "cpu" else theta.flatten(0, 1))
+        return np.asarray(P if device == "cpu" else P.cpu()).reshape(theta.shape)
+
+    best = [one.detach().clone() for one in parameters]
+    error, at = np.full(len(seeds), np.inf), np.zeros(len(seeds), int)
+    going = np.isinf(error)
     for epoch in range(1, 201):
-        for batch in torch.split(torch.tensor(fit)[torch.randperm(len(fit))], 64):
+        orders = [rows[torch.randperm(len(rows), generator=generator)]
+                  for rows, generator in zip(fit, generators, strict=True)]  # fmt: skip
+        for batch in torch.split(torch.stack(orders).to(device), BATCH, dim=1):
             optimizer.zero_grad()
-            torch.autograd.backward(function(network(X[batch]), Y[batch]))
+            theta = scores(batch, parameters).flatten(0, 1)
+            torch.autograd.backward(len(seeds) * function(theta, Y[batch].flatten(0, 1)))
             optimizer.step()
-        now = metrics.squared_error(task.targets[dev], outputs(dev))
-        if now < error:
-            best, error, at = outputs(rows.test), now, epoch
-        elif epoch - at >= 10:
+        P = outputs(dev, parameters)
+        now = [metrics.squared_error(task.targets[rows], one)
+               for rows, one in zip(dev, P, strict=True)]  # fmt: skip
+        better = going & (now < error)
+        error[better], at[better] = np.asarray(now)[better], epoch
+        for kept, one in zip(best, parameters, strict=True):
+            kept[torch.tensor(better)] = one.detach()[torch.tensor(better)]
+        going = epoch - at < 10
+        if not going.any():
             break
-    return Found(best, float(error), at, {})
+    P = outputs(torch.tensor(np.stack([rows.test for rows in several])), best)
+    return [Found(*of_split, {}) for of_split in zip(P, error, at.astype(float), strict=True)]
+
+
+def fit_network(task: Task, loss: Loss, rows: "Rows", seed: int) -> Found:
+    return fit_networks(task, loss, [rows], [seed], "cpu")[0]
 
 
 FACTORS: dict[str, tuple[float, ...]] = {
@@ -298,9 +366,7 @@ def prepare(part: str, cell: Cell) -> tuple[Task, Rows]:
         train, test = list(folds)[cell.split]
     else:
         train, test = task.split(cell.split)
-    if part == FINER:
-        task = replace(task, refine=4)
-    return task, Rows(train, test, task.targets)
+    return replace(task, refine=FINER.get(part, task.refine)), Rows(train, test, task.targets)
 
 
 def measure(part: str, cell: Cell) -> dict[str, float]:
@@ -310,10 +376,11 @@ def measure(part: str, cell: Cell) -> dict[str, float]:
         "network": fit_network,
         f"boosted {COPIES}": fit_boosted_copies,
         f"linear {COPIES}": fit_copies,
+        f"folds {ENTROPY}": fit_maximum_entropy,
     }
-    is_copy = cell.loss == COPIES
-    fit = fits.get(f"{part} {COPIES}" if is_copy else part, fit_linear)
-    loss = make_loss("logistic" if is_copy else cell.loss, cell.tightness)
+    is_peer = cell.loss in PEERS
+    fit = fits.get(f"{part} {cell.loss}" if is_peer else part, fit_linear)
+    loss = make_loss("logistic" if is_peer else cell.loss, cell.tightness)
     begin = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fits that end before their tolerance
@@ -321,3 +388,23 @@ def measure(part: str, cell: Cell) -> dict[str, float]:
         found = fit(task, loss, rows, cell.split)
     values = evaluate(task, rows.targets[rows.test], found)
     return values | {"seconds": time.process_time() - begin}
+
+
+def measure_at_once(part: str, cells: Sequence[Cell]) -> list[dict[str, float]]:
+    """The numbers of cells that differ in their split alone; on a GPU they are one computation."""
+    if part != GPU:
+        return [measure(part, cell) for cell in cells]
+    import torch
+
+    os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # without it cuBLAS may add in any order
+    torch.use_deterministic_algorithms(True)
+    torch.set_float32_matmul_precision("highest")
+    begin = time.process_time()
+    tasks, several = zip(*(prepare(part, cell) for cell in cells), strict=True)
+    loss = make_loss(cells[0].loss, cells[0].tightness)
+    found = fit_networks(tasks[0], loss, list(several), [cell.split for cell in cells], "cuda")
+    seconds = (time.process_time() - begin) / len(cells)
+    return [
+        evaluate(tasks[0], rows.targets[rows.test], one) | {"seconds": seconds}
+        for rows, one in zip(several, found, strict=True)
+    ]

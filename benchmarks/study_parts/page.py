@@ -4,7 +4,7 @@ The page is written by hand but for its blocks between ``<!-- name -->`` and ``<
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple
 from pathlib import Path
 
@@ -14,20 +14,22 @@ from scipy import stats
 
 from . import figures, records
 from .data import LDL, LOSSES, ONCE, SETS
-from .fits import BASE, COPIES, FACTORS, FIELDS, FINER
+from .fits import BASE, COPIES, ENTROPY, FACTORS, FIELDS, FINER, GPU, PEERS
 from .statistics import Ranks, bayesian_signed_rank, friedman, holm, resampled_t
 
 DOCS = Path(__file__).parents[2] / "docs"
-PARTS = ("linear", "boosted", "network", "simulation", "paper", "folds")
+PARTS = ("linear", "boosted", "network", GPU, "simulation", "paper", "folds")
 ROPE = 0.01  # relative differences within one percent do not matter
 SPLITS = 10
 ERROR, DIVERGENCE = "squared_error", "kullback_leibler"
 MAIN = ("logistic", "sparsemax", "entmax15")  # which all sets have, but for counts
 CHOSEN, ANY = "chosen", "any"
 TITLES = {"logistic": "logistic", "sparsemax": "sparsemax", "entmax15": "entmax15",
-          "tsallis13": "Tsallis 1.3", "poisson": "Poisson", COPIES: "copied rows"}  # fmt: skip
+          "tsallis13": "Tsallis 1.3", "poisson": "Poisson", COPIES: "copied rows",
+          ENTROPY: "maximum entropy"}  # fmt: skip
 # the paper's Table 1: sparsemax and logistic, each at c = 0 and 1
-PAPER_COLUMNS = [(loss, c) for loss in ("sparsemax", "logistic") for c in "01"]
+PAPER_LOSSES = ("sparsemax", "logistic")
+PAPER_COLUMNS = [(loss, c) for loss in PAPER_LOSSES for c in "01"]
 PAPER = {
     "delicious": (0.051, 0.052, 0.056, 0.055),
     "emotions": (0.317, 0.318, 0.327, 0.320),
@@ -39,12 +41,13 @@ PAPER = {
 PUBLISHED = {"chebyshev": 0.0135, "clark": 0.210, "canberra": 0.68, DIVERGENCE: 0.0055,
              "cosine": 0.9946, "intersection": 0.962}  # fmt: skip
 Candidate = tuple[str, str]  # loss and tightness
+Pair = tuple[Candidate, Candidate]
 
 
 class Results:
     """The records of one part: sets × (loss, tightness) with all splits, in a frame."""
 
-    finer: "Results | None" = None  # of the same models, on a finer grid of penalties
+    finer: Sequence["Results"] = ()  # of the same models, on finer grids of penalties
 
     def __init__(self, folder: Path, part: str, about: pd.DataFrame) -> None:
         rows = [
@@ -72,7 +75,7 @@ class Results:
         """All losses and tightnesses; with ``beyond`` those that are not 0."""
         found = self.frame[["loss", "tightness"]].drop_duplicates().itertuples(index=False)
         own = [(one.loss, one.tightness) for one in found if one.loss in TITLES]
-        kept = [one for one in own if one[0] != COPIES and (one[1] != "0" or not beyond)]
+        kept = [one for one in own if one[0] not in PEERS and (one[1] != "0" or not beyond)]
         return sorted(kept, key=lambda one: (list(TITLES).index(one[0]), one[1]))
 
     def compare(self, candidate: Candidate, other: Candidate, metric: str = ERROR) -> pd.DataFrame:
@@ -83,7 +86,7 @@ class Results:
         found = self.differences(candidate, other, metric)
         if metric == ERROR:
             others = [self.differences(candidate, other, "quarter")]
-            others += [self.finer.differences(candidate, other)] if self.finer else []
+            others += [one.differences(candidate, other) for one in self.finer]
             for frame in others:
                 verdict = frame["verdict"].reindex(found.index)
                 found["verdict"] *= verdict.isna() | (verdict == found["verdict"])
@@ -119,7 +122,7 @@ class Results:
 
 def with_choices(frame: pd.DataFrame) -> pd.DataFrame:
     """With the tightness, and the loss too, of the least error inside of the training part."""
-    own = frame[frame["loss"] != COPIES].sort_values(["inner", "tightness"])
+    own = frame[~frame["loss"].isin(PEERS)].sort_values(["inner", "tightness"])
     several = own[own.groupby(["data", "loss"])["tightness"].transform("nunique") > 2]
     by_loss = several.groupby(["data", "split", "loss"]).head(1).assign(tightness=CHOSEN)
     of_all = several.groupby(["data", "split"]).head(1).assign(tightness=CHOSEN, loss=ANY)
@@ -140,14 +143,12 @@ def name_of(candidate: Candidate) -> str:
     loss, tightness = candidate
     if loss == ANY:
         return "loss and tightness chosen"
-    if loss == COPIES:
+    if loss in PEERS:
         return TITLES[loss]
     return f"{TITLES[loss]}, {'chosen' if tightness == CHOSEN else 'c = ' + tightness}"
 
 
-def verdict_table(
-    results: Results, pairs: list[tuple[Candidate, Candidate]], metric: str = ERROR
-) -> str:
+def verdict_table(results: Results, pairs: list[Pair], metric: str = ERROR) -> str:
     """Counts of clear differences, in brackets those left after Holm's correction."""
     rows = []
     for candidate, other in pairs:
@@ -172,17 +173,10 @@ def verdict_table(
     return table(header, rows)
 
 
-def by_tightness(results: Results) -> str:
-    """Each tightness against 0, loss by loss."""
-    pairs = [(one, (one[0], "0")) for one in results.candidates(beyond=True)]
-    return verdict_table(results, pairs)
-
-
-def by_divergence(results: Results) -> str:
-    """Kullback-Leibler divergence, or log loss, of the logistic loss, whose link has no zeros."""
-    pairs = [(one, ("logistic", "0")) for one in results.candidates(beyond=True)
-             if one[0] == "logistic"]  # fmt: skip
-    return verdict_table(results, pairs, DIVERGENCE)
+def against_zero(results: Results, loss: str = "", *, chosen: bool = True) -> list[Pair]:
+    """Each tightness with 0, loss by loss."""
+    return [(one, (one[0], "0")) for one in results.candidates(beyond=True)
+            if loss in ("", one[0]) and (chosen or one[1] != CHOSEN)]  # fmt: skip
 
 
 def by_loss(results: Results) -> str:
@@ -195,10 +189,9 @@ def by_loss(results: Results) -> str:
 def of_counts(results: Results) -> str:
     """The Poisson losses, on the one set of counts."""
     rows = []
-    for one in results.candidates(beyond=True):
-        if one[0] == "poisson":
-            found = [results.compare(one, ("poisson", "0"), name) for name in (ERROR, DIVERGENCE)]
-            rows.append([name_of(one), *map(interval_text, (x.iloc[0] for x in found))])
+    for pair in against_zero(results, "poisson"):
+        found = [results.compare(*pair, name).iloc[0] for name in (ERROR, DIVERGENCE)]
+        rows.append([name_of(pair[0]), *map(interval_text, found)])
     return table(["digits_counts", "squared error", "half the deviance"], rows)
 
 
@@ -276,10 +269,10 @@ def by_grid(results: dict[str, Results]) -> str:
     steps = {"decade": "powers of ten", "quarter": "quarters", ERROR: "eighths"}
     for title, part in (("random splits", "linear"), ("the paper's protocol", "paper")):
         one = results[part]
-        pairs = [((loss, c), (loss, "0")) for loss, c in one.candidates(beyond=True) if c != CHOSEN]
+        pairs = against_zero(one, chosen=False)
         grids = [on_grid(one, pairs, name) for name in steps]
         if one.finer:
-            grids.append(on_grid(one.finer, pairs, ERROR).reindex(grids[-1].index))
+            grids.append(on_grid(one.finer[0], pairs, ERROR).reindex(grids[-1].index))
         for i, step in enumerate(steps.values()):
             clear = grids[i]["verdict"] != 0
             lost = [str((clear & finer["verdict"].notna()
@@ -291,26 +284,67 @@ def by_grid(results: dict[str, Results]) -> str:
             rows.append([title, step, str(len(clear)), str(clear.sum()), *cells])
     header = ["", "grid", "comparisons", "clear", "not on quarters", "not on eighths",
               "not on sixteenths"]  # fmt: skip
-    return table(header, rows)
+    linear = results["linear"]
+    verdicts = confirmed(linear, verdict_pairs(linear))
+    return (
+        f"{table(header, rows)}\n\nVerdicts that count, those between losses at $c = 0$ included: "
+        f"{len(verdicts)}. Of these searched on thirty-seconds, too: "
+        f"{(verdicts['finer'] == len(FINER)).sum()}. Left after another step as large as the last "
+        f"one: {verdicts['settled'].sum()}."
+    )
 
 
-def on_grid(results: Results, pairs: list[tuple[Candidate, Candidate]], grid: str) -> pd.DataFrame:
+def on_grid(results: Results, pairs: list[Pair], grid: str) -> pd.DataFrame:
     """The differences of all pairs on one grid of penalties."""
     return pd.concat({pair: results.differences(*pair, grid) for pair in pairs})
 
 
-def clear_cells(folder: Path) -> set[tuple[str, str, str]]:
-    """Set, loss and tightness of linear models that take part in a verdict."""
+def verdict_pairs(linear: Results) -> list[Pair]:
+    """What the page has verdicts on: tightnesses against 0, and losses against the logistic one."""
+    losses = [((loss, "0"), ("logistic", "0")) for loss in LOSSES[1:]]
+    return against_zero(linear, chosen=False) + losses
+
+
+def clear_cells(folder: Path, part: str) -> set[tuple[str, str, str]]:
+    """Set, loss and tightness of the verdicts that the grid of a part has to confirm.
+
+    Sixteenths: all that are clear on eighths. Thirty-seconds: those that are not settled.
+    """
+    linear, found = with_finer(folder), set()
+    for pair in verdict_pairs(linear):
+        if part == next(iter(FINER)):
+            differences = linear.differences(*pair)
+            names = differences.index[differences["verdict"] != 0]
+        else:
+            verdicts = confirmed(linear, [pair])
+            names = [name for *_, name in verdicts.index[~verdicts["settled"].astype(bool)]]
+        found |= {(str(name), *candidate) for candidate in pair for name in names}
+    return found
+
+
+def with_finer(folder: Path) -> Results:
     about = pd.read_csv(folder / "sets.csv", index_col="name")
     linear = Results(folder, "linear", about)
-    pairs = [(one, (one[0], "0")) for one in linear.candidates(beyond=True) if one[1] != CHOSEN]
-    pairs += [((loss, "0"), ("logistic", "0")) for loss in LOSSES[1:]]
-    found = set()
+    linear.finer = [Results(folder, part, about) for part in FINER]
+    return linear
+
+
+def confirmed(linear: Results, pairs: list[Pair]) -> pd.DataFrame:
+    """Verdicts that count, with the number of finer grids that they were searched on.
+
+    A verdict is settled if it survives another step like the last one: from eighths to sixteenths,
+    or from these to thirty-seconds.
+    """
+    found = {}
     for pair in pairs:
-        differences = linear.differences(*pair)
-        for name in differences.index[differences["verdict"] != 0]:
-            found |= {(str(name), *candidate) for candidate in pair}
-    return found
+        grids = [linear.differences(*pair), *(one.differences(*pair) for one in linear.finer)]
+        verdicts = linear.compare(*pair)["verdict"]
+        for name, verdict in verdicts[verdicts != 0].items():
+            end = "low" if verdict > 0 else "high"
+            ends = [grid[end][name] for grid in grids if name in grid.index]
+            if len(ends) > 1:
+                found[(*pair, name)] = abs(ends[-1] - ends[-2]) < abs(ends[-1]), len(ends) - 1
+    return pd.DataFrame.from_dict(found, orient="index", columns=["settled", "finer"])
 
 
 def by_penalty(results: Results) -> str:
@@ -341,11 +375,62 @@ def by_the_paper(results: Results) -> str:
     return table(["set", "grid", *map(name_of, PAPER_COLUMNS)], rows)
 
 
+def by_the_paper_and_grid(results: Results) -> str:
+    """What tightness 1 changes by the paper's protocol: published, and ours on two grids."""
+    rows = []
+    for name in sorted(set(PAPER) - set(ONCE)):
+        published = dict(zip(PAPER_COLUMNS, PAPER[name], strict=True))
+        for loss in PAPER_LOSSES:
+            pair = (loss, "1"), (loss, "0")
+            share = published[pair[0]] / published[pair[1]] - 1
+            found = [results.differences(*pair, grid) for grid in ("decade", ERROR)]
+            cells = [interval_text(frame.loc[name]) for frame in found]
+            rows.append([name, TITLES[loss], percent(share), *cells])
+    return table(["set", "loss", "the paper", "powers of ten", "fine"], rows)
+
+
 def by_folds(results: Results) -> str:
-    rows = [["published, maximum entropy", *(f"{value:g}" for value in PUBLISHED.values())]]
-    means = results.frame.groupby(["loss", "tightness"])[list(PUBLISHED)].mean()
-    rows += [[name_of(one), *(f"{x:.4f}" for x in means.loc[one])] for one in results.candidates()]
-    return table(["yeast_alpha", *(name.replace("_", " ") for name in PUBLISHED)], rows)
+    """Published figures beside those of their method and of ours on our folds, set by set."""
+    metrics, shown = list(PUBLISHED), [(ENTROPY, "0"), *results.candidates()]
+    means = results.frame.groupby(["data", "loss", "tightness"])[metrics].mean()
+    published = [f"{value:g}" for value in PUBLISHED.values()]
+    rows = [["yeast_alpha", "published, maximum entropy", *published]]
+    rows += [["yeast_alpha", name_of(one), *(f"{x:.4f}" for x in means.loc["yeast_alpha", *one])]
+             for one in shown]  # fmt: skip
+    for name in [name for name in SETS if name in means.index and name != "yeast_alpha"]:
+        peer = means.loc[name, *shown[0]]
+        ours = means.loc[[(name, *one) for one in shown[1:]]]
+        rows.append([name, name_of(shown[0]), *(f"{x:.4f}" for x in peer)])
+        ends = ours.agg(["min", "max"]).map("{:.4f}".format)
+        rows.append([name, "ours, from … to", *(" … ".join(dict.fromkeys(ends[metric]))
+                                                for metric in metrics)])  # fmt: skip
+    return table(["set", "", *(name.replace("_", " ") for name in metrics)], rows)
+
+
+def by_device(cpu: Results, gpu: Results) -> str:
+    """Networks on a GPU against those on a CPU: single cells, and verdicts."""
+    both = cpu.frame.merge(gpu.frame, on=list(records.KEYS), suffixes=("", " gpu"))
+    both = both[~both["tightness"].isin([CHOSEN])]
+    by_pair = [{pair: one.differences(*pair)["verdict"] for pair in verdict_pairs(gpu)}
+               for one in (cpu, gpu)]  # fmt: skip
+    verdicts = pd.concat([pd.concat(one) for one in by_pair], axis=1, join="inner")
+    rows = []
+    for name, cells in both.groupby("data"):
+        apart = (cells[f"{ERROR} gpu"] / cells[ERROR] - 1).abs()
+        ours, theirs = verdicts.xs(name, level=-1).to_numpy().T
+        rows.append([
+            str(name),
+            str(len(cells[["loss", "tightness"]].drop_duplicates())),
+            str(len(cells)),
+            f"{(cells['setting'] == cells['setting gpu']).sum()}",
+            f"{(apart < 1e-3).sum()}",
+            *(f"{x:.1g}" for x in (apart.median(), apart.max())),
+            f"{(ours == theirs).sum()} of {len(ours)}",
+            f"{(ours != 0).sum()}",
+        ])  # fmt: skip
+    header = ["set", "(loss, tightness)", "cells", "same epochs", "within 0.1 %", "median",
+              "largest", "same verdicts", "clear"]  # fmt: skip
+    return table(header, rows)
 
 
 def effects(results: Results) -> dict[Candidate, pd.DataFrame]:
@@ -389,7 +474,7 @@ def scope(results: dict[str, Results]) -> str:
     rows = []
     for part, one in results.items():
         own = one.frame[
-            one.frame["loss"].isin(set(TITLES) - {COPIES}) & (one.frame["tightness"] != CHOSEN)
+            one.frame["loss"].isin(set(TITLES) - set(PEERS)) & (one.frame["tightness"] != CHOSEN)
         ]
         if len(own):
             sizes = own.drop_duplicates(["data", "loss", "tightness"]).groupby("data").size()
@@ -436,14 +521,13 @@ def write(folder: Path, docs: Path = DOCS) -> None:
     """Fill the blocks of the page and draw its figures; every block must be in the page."""
     about = pd.read_csv(folder / "sets.csv", index_col="name")
     results = {part: Results(folder, part, about) for part in PARTS}
-    results["linear"].finer = Results(folder, FINER, about)
-    linear = results["linear"]
+    results["linear"] = linear = with_finer(folder)
     blocks = {
         "scope": scope(results),
         "unmeasured": unmeasured(linear),
         "grid": by_grid(results),
         "losses": by_loss(linear),
-        "divergence": by_divergence(linear),
+        "divergence": verdict_table(linear, against_zero(linear, "logistic"), DIVERGENCE),
         "sets": by_set(linear),
         "counts": of_counts(linear),
         "ranks": by_rank(linear),
@@ -454,11 +538,13 @@ def write(folder: Path, docs: Path = DOCS) -> None:
         "boosted losses": by_loss(results["boosted"]),
         "network losses": by_loss(results["network"]),
         "paper": by_the_paper(results["paper"]),
+        "paper tightness": by_the_paper_and_grid(results["paper"]),
         "folds": by_folds(results["folds"]),
+        "devices": by_device(results["network"], results[GPU]),
         "simulation": by_simulation(results["simulation"]),
     }
     for part in PARTS[:3]:
-        blocks[f"{part} tightness"] = by_tightness(results[part])
+        blocks[f"{part} tightness"] = verdict_table(results[part], against_zero(results[part]))
     for part in ("linear", "network"):
         blocks[f"{part} classes"] = of_classes(results[part])
     page = docs / "study.md"
