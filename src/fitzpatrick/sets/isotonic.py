@@ -12,6 +12,7 @@ import numpy as np
 
 from .._array import (
     Array,
+    as_library,
     class_indices,
     is_jax,
     is_numpy,
@@ -21,6 +22,9 @@ from .._array import (
     without_derivatives,
 )
 from .._root import State, iterate
+
+# The modules with kernels for PyTorch tensors on devices of a kind; the engines enter theirs.
+KERNELS: dict[str, str] = {}
 
 
 def decreasing_blocks(x: Array, log_weights: Array | None = None) -> Array:
@@ -33,10 +37,14 @@ def decreasing_blocks(x: Array, log_weights: Array | None = None) -> Array:
     """
     if is_numpy(x):
         return _pool(x, log_weights)
-    xp, x = namespace(x), without_derivatives(x)  # blocks are locally constant
-    if not is_jax(x) and (not is_torch(x) or x.device.type == "cpu"):
+    if is_torch(x):
+        from . import _isotonic_torch as operators
+
+        return operators.decreasing_blocks(x, log_weights)
+    if not is_jax(x):
         on_host = _pool(to_numpy(x), None if log_weights is None else to_numpy(log_weights))
-        return xp.asarray(on_host, device=x.device)
+        return as_library(on_host, x)
+    xp, x = namespace(x), without_derivatives(x)  # blocks are locally constant
     w = None if log_weights is None else without_derivatives(log_weights)
     first = class_indices(x) == 0
 
@@ -64,6 +72,12 @@ def block_means(u: Array, starts: Array) -> Array:
         counts = np.diff(heads, append=u.size)
         means = np.add.reduceat(np.reshape(u, -1), heads, dtype=np.float64) / counts
         return np.repeat(means.astype(u.dtype), counts).reshape(u.shape)
+    if is_torch(u):
+        from . import _isotonic_torch as operators
+
+        return operators.block_means(u, starts)
+    if not is_jax(u):
+        return as_library(block_means(to_numpy(u), to_numpy(starts)), u)
     xp, last = namespace(u), u.shape[-1] - 1
     begin = _block_begin(starts)
     is_end = xp.concat([starts[..., 1:], starts[..., :1]], axis=-1)
@@ -71,8 +85,7 @@ def block_means(u: Array, starts: Array) -> Array:
     count = xp.astype(end - begin + 1, u.dtype)
 
     def sums(x: Array) -> Array:
-        # PyTorch's own warns of nothing while it is compiled
-        total = x.cumsum(-1) if is_torch(x) else xp.cumulative_sum(x, axis=-1)
+        total = xp.cumulative_sum(x, axis=-1)
         own = xp.take_along_axis(x, begin, axis=-1)
         return (
             xp.take_along_axis(total, end, axis=-1) - xp.take_along_axis(total, begin, axis=-1)
@@ -95,16 +108,14 @@ def block_log_shares(x: Array, starts: Array) -> Array:
 def _block_begin(starts: Array) -> Array:
     """The index at which the block of each entry begins."""
     xp = namespace(starts)
-    integers = xp.astype(xp.zeros_like(starts), xp.int32 if is_jax(starts) else xp.int64)
-    places = xp.where(starts, class_indices(starts) + integers, integers)
+    indices = class_indices(starts)
+    places = xp.where(starts, indices, xp.zeros_like(indices))
     if is_jax(starts):
         from jax import lax
 
         return lax.cummax(places, axis=places.ndim - 1)
     if is_torch(starts):
-        import torch
-
-        return torch.cummax(places, dim=-1)[0]
+        return places.cummax(-1)[0]
     return xp.asarray(np.maximum.accumulate(to_numpy(places), axis=-1), device=starts.device)
 
 

@@ -12,11 +12,9 @@ Example:
 # ruff: noqa: A002  # ``input`` is PyTorch's name
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.library import custom_op, register_vmap
 
 from ..losses import FitzpatrickLoss
 from ..regularizers import Regularizer, SquaredNorm
@@ -50,42 +48,6 @@ def _check_soft(values: Tensor, regularization: str, strength: float) -> Tensor:
     return values.to(working_dtype(values))
 
 
-@custom_op("fitzpatrick::decreasing_blocks", mutates_args=())
-def _block_operator(x: Tensor, log_weights: Tensor | None) -> Tensor:
-    """Opaque to compilers and to ``torch.func``: its loop looks at values."""
-    starts: Tensor = decreasing_blocks(x, log_weights)
-    return starts
-
-
-@_block_operator.register_fake
-def _(x: Tensor, *_: Any) -> Tensor:
-    return torch.empty_like(x, dtype=torch.bool)
-
-
-def _map_blocks(
-    info: Any, in_dims: tuple[int | None, ...], *given: Tensor | None
-) -> tuple[Tensor, int]:
-    """A batch of rows is one more axis in front of them."""
-
-    def batch(x: Tensor | None, dim: int | None) -> Tensor | None:
-        if x is None or dim is None:
-            return None if x is None else x.expand(info.batch_size, *x.shape)
-        return x.movedim(dim, 0)
-
-    return _block_operator(*map(batch, given, in_dims)), 0
-
-
-register_vmap(_block_operator, _map_blocks)
-
-
-def _blocks(x: Tensor, log_weights: Tensor | None = None) -> Tensor:
-    """Where blocks begin; they are locally constant."""
-    starts: Tensor = _block_operator(
-        x.detach(), None if log_weights is None else log_weights.detach()
-    )
-    return starts
-
-
 def soft_rank(
     values: Tensor, regularization: str = "l2", regularization_strength: float = 1.0
 ) -> Tensor:
@@ -114,12 +76,12 @@ def soft_rank(
     weights = _places(ordered)
     p: Tensor
     if regularization == "l2":  # the projection onto Permutahedron(n)
-        starts = _blocks(ordered - weights)
+        starts = decreasing_blocks(ordered - weights)
         p = ordered - block_means(ordered, starts) + block_means(weights, starts)
     else:
-        starts = _blocks(ordered, weights.log())
+        starts = decreasing_blocks(ordered, weights.log())
         p = block_log_shares(ordered, starts).exp() * block_means(weights, starts)
-    return p.gather(-1, order.argsort(-1)).to(values.dtype)
+    return p.scatter(-1, order, p).to(values.dtype)
 
 
 def soft_sort(
@@ -145,9 +107,9 @@ def soft_sort(
     result: Tensor
     if regularization == "l2":
         gaps = places - ordered
-        result = block_means(gaps, _blocks(gaps)) - places
+        result = block_means(gaps, decreasing_blocks(gaps)) - places
     else:
-        starts = _blocks(places, ordered)
+        starts = decreasing_blocks(places, ordered)
         result = block_log_shares(ordered, starts) - block_log_shares(places, starts) - ordered
     return result.to(values.dtype) + 0.0  # no −0
 
