@@ -6,6 +6,7 @@ result is the same. So it is for the entropy, where the level of a block is not 
 difference of log-sum-exps.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -78,23 +79,19 @@ def block_means(u: Array, starts: Array) -> Array:
         return operators.block_means(u, starts)
     if not is_jax(u):
         return as_library(block_means(to_numpy(u), to_numpy(starts)), u)
-    xp, last = namespace(u), u.shape[-1] - 1
-    begin = _block_begin(starts)
-    is_end = xp.concat([starts[..., 1:], starts[..., :1]], axis=-1)
-    end = last - xp.flip(_block_begin(xp.flip(is_end, axis=-1)), axis=-1)
-    count = xp.astype(end - begin + 1, u.dtype)
+    from jax.ops import segment_sum
 
-    def sums(x: Array) -> Array:
-        total = xp.cumulative_sum(x, axis=-1)
-        own = xp.take_along_axis(x, begin, axis=-1)
-        return (
-            xp.take_along_axis(total, end, axis=-1) - xp.take_along_axis(total, begin, axis=-1)
-        ) + own
+    xp, size = namespace(u), math.prod(u.shape)
+    block = xp.cumulative_sum(xp.astype(xp.reshape(starts, -1), xp.int32)) - 1
 
-    # The second sum is about the first means, and returns to zero at the end of every block, so
-    # that the digits which the first one lost in the entries of other blocks are found again.
-    means = sums(u) / count
-    return means + sums(u - means) / count
+    def average(x: Array) -> Array:
+        sums, counts = (segment_sum(part, block, size) for part in (x, xp.ones_like(x)))
+        return (sums / xp.clip(counts, 1))[block]
+
+    # the second time for the digits that long sums cost
+    x = xp.reshape(u, -1)
+    first = average(x)
+    return xp.reshape(first + average(x - first), u.shape)
 
 
 def block_log_shares(x: Array, starts: Array) -> Array:
@@ -154,3 +151,10 @@ def decreasing(x: Array) -> Array:
         array([3.        , 1.66666667, 1.66666667, 1.66666667, 0.        ])
     """
     return block_means(x, decreasing_blocks(x))
+
+
+def nearest_in_order(x: Array, weights: Array) -> Array:
+    """The point of the permutahedron of the weights next to x; both do not increase."""
+    starts = decreasing_blocks(x - weights)
+    # within a block the mean of x is replaced by the mean of w, which is near the result
+    return x - block_means(x, starts) + block_means(weights, starts)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._array import Array, as_library, as_real, is_numpy, is_torch, namespace, quiet
 from ._base import ConvexSet, membership_tolerance
-from .isotonic import block_means, decreasing_blocks
+from .isotonic import block_means, decreasing_blocks, nearest_in_order
 
 
 def _unsort(x: Array, order: Array) -> Array:
@@ -78,10 +78,7 @@ class Permutahedron(ConvexSet):
     @quiet
     def project(self, x: Array) -> Array:
         ordered, order, weights = self._sort(as_real(x, "x"))
-        starts = decreasing_blocks(ordered - weights)
-        # within a block the mean of x is replaced by the mean of w, which is near the result
-        p = ordered - block_means(ordered, starts) + block_means(weights, starts)
-        return _unsort(p, order)
+        return _unsort(nearest_in_order(ordered, weights), order)
 
     def maximize(self, theta: Array) -> Array:
         theta = as_real(theta, "theta")

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from ..losses import FitzpatrickLoss
 from ..regularizers import Regularizer, SquaredNorm
 from ..sets import CappedSimplex, ConvexSet
-from ..sets.isotonic import block_log_shares, block_means, decreasing_blocks
+from ..sets.isotonic import block_log_shares, decreasing_blocks, nearest_in_order
 from ._arguments import check_same_shape, check_scores
 from ._entmax import link_along
 from ._handles import handle_at, handle_of
@@ -73,15 +73,20 @@ def soft_rank(
     """
     x = _check_soft(values, regularization, regularization_strength) / regularization_strength
     ordered, order = torch.sort(x, dim=-1, descending=True, stable=True)
-    weights = _places(ordered)
+    places = _places(ordered)
     p: Tensor
     if regularization == "l2":  # the projection onto Permutahedron(n)
-        starts = decreasing_blocks(ordered - weights)
-        p = ordered - block_means(ordered, starts) + block_means(weights, starts)
+        p = nearest_in_order(ordered, places)
     else:
-        starts = decreasing_blocks(ordered, weights.log())
-        p = block_log_shares(ordered, starts).exp() * block_means(weights, starts)
+        p = _entropic_order(ordered, places.log()).exp()
     return p.scatter(-1, order, p).to(values.dtype)
+
+
+def _entropic_order(z: Tensor, w: Tensor) -> Tensor:
+    """log p of the p with the least KL(p ‖ eᶻ) in the permutahedron of eʷ; z and w do not rise."""
+    starts = decreasing_blocks(z, w)
+    log_p: Tensor = block_log_shares(z, starts) - block_log_shares(w, starts) + w
+    return log_p
 
 
 def soft_sort(
@@ -104,14 +109,8 @@ def soft_sort(
     x = _check_soft(values, regularization, regularization_strength)
     ordered = torch.sort(-x, dim=-1, descending=True).values
     places = _places(ordered) / regularization_strength
-    result: Tensor
-    if regularization == "l2":
-        gaps = places - ordered
-        result = block_means(gaps, decreasing_blocks(gaps)) - places
-    else:
-        starts = decreasing_blocks(places, ordered)
-        result = block_log_shares(ordered, starts) - block_log_shares(places, starts) - ordered
-    return result.to(values.dtype) + 0.0  # no −0
+    nearest = nearest_in_order if regularization == "l2" else _entropic_order
+    return -nearest(places, ordered).to(values.dtype) + 0.0  # no −0
 
 
 def _places(like: Tensor) -> Tensor:
