@@ -239,7 +239,7 @@ def solve_total(
         excess, rise = row_sum(p) - total, row_sum(slope)
         low, high = xp.where(excess >= 0, tau, low), xp.where(excess <= 0, tau, high)
         move = excess / xp.where(rise > 0, rise, xp.ones_like(rise))
-        is_good = (rise > 0) & (tau + move >= low) & (tau + move <= high)
+        is_good = (rise > 0) & (tau + move > low) & (tau + move < high)
         is_good = is_good & (high - low <= width / 2)
         following = xp.where(is_good, tau + move, low + (high - low) / 2)
         # the sum is exact to some rounding errors, or τ is
