@@ -236,13 +236,18 @@ def test_forward_derivatives() -> None:
 # Kernels of isotonic regression.
 
 
-@pytest.fixture
-def kernels(monkeypatch: pytest.MonkeyPatch):
-    """The kernels, which serve all tensors."""
+def use_kernels(monkeypatch: pytest.MonkeyPatch):
+    """The kernels, which then serve all tensors; interpreted where there is no GPU."""
     pytest.importorskip("triton")
     name = isotonic.KERNELS["cuda"]
-    monkeypatch.setitem(isotonic.KERNELS, "cpu", name)
+    if DEVICE == "cpu":
+        monkeypatch.setitem(isotonic.KERNELS, "cpu", name)
     return importlib.import_module(name)
+
+
+@pytest.fixture
+def kernels(monkeypatch: pytest.MonkeyPatch):
+    return use_kernels(monkeypatch)
 
 
 ROWS = {
@@ -299,9 +304,10 @@ def test_means_of_long_blocks_keep_their_digits(kernels) -> None:
     assert_close(means, expected, rtol=2.0**-51, atol=0)
 
 
-def test_ranks_and_projections_by_kernels(kernels) -> None:
+def test_ranks_and_projections_by_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     x = draw(4, 5, seed=13)
     expected, jacobian = _rank_and_sort(x), torch.func.jacrev(_rank_and_sort)(x)
+    use_kernels(monkeypatch)
     y = x.to(DEVICE)
     assert_close(_rank_and_sort(y).cpu(), expected, rtol=1e-14, atol=1e-14)
     assert_close(torch.func.jacrev(_rank_and_sort)(y).cpu(), jacobian, rtol=1e-14, atol=1e-14)
