@@ -5,7 +5,7 @@ OLDEST := .venv-oldest/bin
 JOBS ?= auto
 PYTEST := -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
 GPU_TESTS := tests/linear_model/test_device.py $(addprefix tests/torch/,test_kernel_rows.py \
-	test_torch_engines.py test_torch_training.py)
+	test_torch_engines.py test_torch_structured.py test_torch_training.py)
 # how long to fuzz
 SECONDS ?= 60
 

@@ -33,6 +33,7 @@ from fitzpatrick.engines.triton import launch as engine
 from fitzpatrick.engines.triton.specs import parse_kernel
 from fitzpatrick.losses import ends, regularizers_by_name
 from fitzpatrick.regularizers import Tsallis
+from fitzpatrick.sets.isotonic import block_means, decreasing_blocks
 from fitzpatrick.torch import functional
 
 OMEGAS = {name: regularizers_by_name()[name] for name in ("logistic", "sparsemax", "entmax15")}
@@ -219,6 +220,27 @@ def check_offsets(omega: str, seed: int) -> tuple[bool, str]:
     return True, f"{omega:10s} offsets beyond 2^31 ({n} × {k}): fine"
 
 
+def check_isotonic(
+    name: str, dtype: torch.dtype, small: bool, seeds: tuple[int, ...]
+) -> tuple[bool, str]:
+    """Isotonic regression of rows, and the blocks of the entropy, next to NumPy's."""
+    worst = Worst()
+    sizes = (2, 33) if small else (2, 100, 3001)
+    for seed, k, scale in itertools.product(seeds, sizes, (1.0, 1e4)):
+        generator = torch.Generator("cuda").manual_seed(seed)
+        x, w = scale * torch.randn(2, 99, k, device="cuda", dtype=dtype, generator=generator)
+        ordered, w = (part.sort(-1, descending=True).values for part in (x, w))
+        for rows, weights in ((x, None), (x.round(), None), (ordered, w)):
+            given = [
+                None if part is None else part.double().cpu().numpy() for part in (rows, weights)
+            ]
+            means = block_means(rows, decreasing_blocks(rows, weights))
+            expected = block_means(given[0], decreasing_blocks(*given))
+            error = (means.double().cpu() - torch.from_numpy(expected)).abs().max() / scale
+            worst.see(f"{k} entries of scale {scale:g}, seed {seed}", float(error))
+    return worst.judge(f"{name} {dtype}", 64 * torch.finfo(dtype).eps)
+
+
 def check_links(
     name: str, dtype: torch.dtype, alpha: float, small: bool, seeds: tuple[int, ...]
 ) -> Any:
@@ -365,7 +387,7 @@ def main() -> None:
     """Check, print, and exit with 1 on a miss."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--small", action="store_true", help="small sizes, for compute-sanitizer")
-    choices = [*OMEGAS, *ENTRIES, "links", "head"]
+    choices = [*OMEGAS, *ENTRIES, "isotonic", "links", "head"]
     parser.add_argument("--omega", choices=choices, help="this one alone")
     parser.add_argument("--seed", type=int, help="first seed of the inputs; drawn if not given")
     parser.add_argument("--seeds", type=int, default=1, help="how many")
@@ -379,6 +401,9 @@ def main() -> None:
     print("omega, tightness, target, dtype, errors of values and gradients, worst at")
     small = arguments.small
     checks: list[tuple[Any, ...]] = []
+    if arguments.omega in (None, "isotonic"):
+        dtypes = torch.float32, torch.float64
+        checks += [(check_isotonic, "isotonic", dtype, small, seeds) for dtype in dtypes]
     if arguments.omega in (None, "links"):
         cases = itertools.product(TOLERANCES, ALPHAS)
         checks += [(check_links, "links", dtype, alpha, small, seeds) for dtype, alpha in cases]

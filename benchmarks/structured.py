@@ -1,9 +1,11 @@
-"""Structured sets on a CPU against their peers, in one run.
+"""Structured sets against their peers, in one run.
 
 Projections onto the permutahedron next to a loop over scikit-learn's isotonic regression;
 Sinkhorn's scaling next to POT's, where that is installed, to the same error of the sums; oracle
 calls of ``Polytope`` next to those of away-step Frank-Wolfe. One thread; contenders take turns;
 ratios are of medians, in CPU time, which other work on the machine disturbs least.
+``--gpu`` times projections, links and ranks on a GPU next to the same on one core of its host, and
+next to PyTorch's sort on the GPU: by the clock, until the last result of some calls is there.
 ``--learn`` adds what models learn: label ranking (the files of ``FITZPATRICK_DATA``), and the
 shortest paths of a 5 × 5 grid. ``--quick`` is a short version.
 """
@@ -13,10 +15,12 @@ import csv
 import os
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+from _gpu import machine, require_gpu
 from _machine import RESULTS, write_record
 from _timing import Contender, race
 from sklearn.isotonic import isotonic_regression
@@ -116,6 +120,59 @@ def away_steps(
         kept = [i for i, w in enumerate(weights) if w > 1e-15]
         vertices, weights = [vertices[i] for i in kept], [weights[i] for i in kept]
     return limit
+
+
+def on_gpu(repeats: int) -> Iterator[tuple[str, float, float | None]]:
+    """GPU over CPU, and GPU over sort; soft ranks and sorts with their gradients."""
+    import torch
+
+    from fitzpatrick.torch import functional as F  # noqa: N812
+
+    def ranks(function: Callable[..., torch.Tensor], how: str) -> Callable[..., object]:
+        def step(x: torch.Tensor) -> torch.Tensor:
+            x = x.detach().requires_grad_()
+            return torch.autograd.grad(function(x, how).square().sum(), x)[0]
+
+        return step
+
+    def on_device(step: Callable[..., object], x: torch.Tensor, n_calls: int) -> Callable[[], None]:
+        def waited() -> None:
+            for _ in range(n_calls):
+                step(x)
+            torch.cuda.synchronize()
+
+        return waited
+
+    def sort(x: torch.Tensor) -> object:
+        return torch.sort(x, dim=-1)
+
+    rng = np.random.default_rng(3)
+    scores, many = 30 * rng.normal(size=(1000, 100)), 300 * rng.normal(size=(512, 1000))
+    matrices = rng.normal(size=(256, 32, 32))
+    tasks: list[tuple[str, Callable[..., object], FloatArray, float | None]] = [
+        ("permutahedron 1000 x 100", Permutahedron(100).project, scores, 1 / 20),
+        ("permutahedron 512 x 1000", Permutahedron(1000).project, many, None),
+        ("soft_rank and gradient 1000 x 100", ranks(F.soft_rank, "l2"), scores, None),
+        ("soft_rank and gradient 512 x 1000", ranks(F.soft_rank, "l2"), many, None),
+        ("soft_rank, kl, and gradient 512 x 1000", ranks(F.soft_rank, "kl"), many, None),
+        ("soft_sort and gradient 512 x 1000", ranks(F.soft_sort, "l2"), many, None),
+        ("Birkhoff, projection 256 x 32 x 32", Birkhoff().project, matrices, None),
+        ("Birkhoff, Sinkhorn 256 x 32 x 32", Negentropy(Birkhoff()).link, matrices, None),
+    ]
+    for name, step, x, limit in tasks:
+        there = torch.asarray(x, device="cuda")
+        # the core is at its best with NumPy's arrays, and functions of PyTorch take its tensors
+        here = torch.asarray(x) if "soft" in name else x
+        n_calls = 1 if x is matrices else 20  # short ones in a row, as in training
+        contenders = [
+            Contender("cpu", partial(step, here)),
+            Contender("gpu", on_device(step, there, n_calls), 1 / n_calls),
+            Contender("sort", on_device(sort, there, n_calls), 1 / n_calls),
+        ]
+        times = race(contenders, repeats)
+        gpu = times["gpu"].median
+        yield f"{name} ({1e3 * gpu:.2f} ms on the GPU) / CPU", gpu / times["cpu"].median, limit
+        yield f"{name} / sort on the GPU", gpu / times["sort"].median, None
 
 
 class Grid:
@@ -226,9 +283,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
     parser.add_argument("--learn", action="store_true", help="what models learn, too: minutes")
+    parser.add_argument("--gpu", action="store_true", help="a GPU against the CPU, and no more")
     options = parser.parse_args()
     repeats, n_problems = (3, 2) if options.quick else (9, 10)
     tables = [permutahedron(repeats), sinkhorn(repeats), oracle_calls(n_problems)]
+    if options.gpu:
+        require_gpu()
+        print(*machine().values())
+        tables = [on_gpu(repeats)]
     if options.learn:
         tables += [shortest_paths(), label_ranking()]
     records = []
@@ -239,7 +301,7 @@ def main() -> None:
                 bound = "" if limit is None else f"<= {limit:g}"
                 print(f"{what:64} {number:10.3g} {bound:>9} {verdict}", flush=True)
                 records.append({"what": what, "number": number, "limit": limit})
-    if not options.quick:
+    if not (options.quick or options.gpu):
         write_record(RESULTS / "structured.json", lines=records)
 
 

@@ -280,12 +280,16 @@ def test_maximizer_of_the_negentropy_on_assignments(tightness: float, scale: flo
     assert_close(value, expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("scale", [1e5, 1e8])
-def test_fitzpatrick_sinkhorn_of_many_items_at_large_scales(scale: float) -> None:
+@pytest.mark.parametrize(
+    ("scale", "tightness", "seed"), [(1e5, 1.0, 25), (1e8, 1.0, 25), (1e8, 0.1, 57)]
+)
+def test_fitzpatrick_sinkhorn_of_many_items_at_large_scales(
+    scale: float, tightness: float, seed: int
+) -> None:
     """Where entries off the best assignment fall like one over the scale, and tie it together."""
-    rng = seeded(25)
+    rng = seeded(seed)
     y, theta = np.eye(20)[rng.permutation(20)], scale * rng.normal(size=(20, 20))
-    p = fp.FitzpatrickLoss(Negentropy(Birkhoff())).y_star(y, theta)
+    p = fp.FitzpatrickLoss(Negentropy(Birkhoff()), tightness).y_star(y, theta)
     rounding = 64 * eps("float64") * 40
     assert_close(p.sum(axis=-1), 1.0, rtol=0, atol=rounding)
     assert_close(p.sum(axis=-2), 1.0, rtol=0, atol=rounding)

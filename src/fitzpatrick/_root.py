@@ -221,34 +221,45 @@ def shift_to_root(
     return s if steps == 0 else s - newton_step(*point(s), power)
 
 
-def shift_to_total(
+def solve_total(
     point: Callable[[Array], tuple[Array, Array]],
-    theta: Array,
+    tau: Array,
     bracket: tuple[Array, Array],
-    total: float,
+    total: Array | float,
 ) -> Array:
-    """s = θ − τ with Σ p(s) = total, for s ↦ (p, ∂p/∂s), p increasing and otherwise arbitrary.
+    """τ with Σ p(τ) = total, for τ ↦ (p, −∂p/∂τ), p decreasing and otherwise arbitrary.
 
     Newton's steps, and bisections where they leave the bracket of τ, (…, 1), or shrink it slowly.
     """
-    xp, (low, high) = namespace(theta), bracket
+    xp = namespace(tau)
 
     def step(state: State) -> State:
         tau, low, high, width, _ = state
-        p, slope = point(theta - tau)
+        p, slope = point(tau)
         excess, rise = row_sum(p) - total, row_sum(slope)
         low, high = xp.where(excess >= 0, tau, low), xp.where(excess <= 0, tau, high)
         move = excess / xp.where(rise > 0, rise, xp.ones_like(rise))
         is_good = (rise > 0) & (tau + move > low) & (tau + move < high)
         is_good = is_good & (high - low <= width / 2)
         following = xp.where(is_good, tau + move, low + (high - low) / 2)
-        is_done = (xp.abs(excess) <= eps(theta) * total) | ~(high > low)
-        is_done = is_done | (following == tau) | xp.isnan(excess)
+        # the sum is exact to some rounding errors, or τ is
+        is_done = (xp.abs(excess) <= eps(p) * (1 + total)) | ~(high > low) | (following == tau)
+        is_done = is_done | ((rise > 0) & (xp.abs(move) <= eps(p) / 2)) | xp.isnan(excess)
         return xp.where(is_done, tau, following), low, high, high - low, ~is_done
 
-    middle = low + (high - low) / 2
-    start = middle, low, high, xp.inf * xp.ones_like(low), middle == middle
-    tau = iterate(step, start, 4 * precision_bits(theta))[0]
+    start = tau, *bracket, xp.inf * xp.ones_like(tau), tau == tau
+    return iterate(step, start, 4 * precision_bits(tau))[0]
+
+
+def shift_to_total(
+    point: Callable[[Array], tuple[Array, Array]],
+    theta: Array,
+    bracket: tuple[Array, Array],
+    total: float,
+) -> Array:
+    """s = θ − τ with Σ p(s) = total, for s ↦ (p, ∂p/∂s), p increasing and otherwise arbitrary."""
+    xp, (low, high) = namespace(theta), bracket
+    tau = solve_total(lambda tau: point(theta - tau), low + (high - low) / 2, bracket, total)
     s = theta - tau
     p, slope = point(s)
     rise = row_sum(slope)

@@ -23,6 +23,7 @@ from fitzpatrick.engines.triton import (
     attention,
     attention_launch,
     entry_launch,
+    isotonic,
     link_launch,
     probabilities,
 )
@@ -179,6 +180,16 @@ def class_probabilities():
         yield f"probabilities {k} {KINDS[dtype]}", plan, dtype
 
 
+def source_of_constants(kernel, types, constants):
+    """A kernel without a plan; what has no type is an integer."""
+    signature = {name: types.get(name, "i32") for name in kernel.arg_names}
+    signature |= dict.fromkeys(constants, "constexpr")
+    places = [i for i, name in enumerate(kernel.arg_names) if signature[name].startswith("*")]
+    aligned = {(i,): [["tt.divisibility", 16]] for i in places}
+    source = ASTSource(kernel, signature, constants, aligned)
+    return source, {"enable_fp_fusion": True}
+
+
 def attentions():
     """(name, source and options) of the kernels of attention."""
     kernels = {
@@ -201,24 +212,29 @@ def attentions():
         tensors = ("query", "key", "value", "upstream", "out", "by_query", "by_key", "by_value")
         numbers |= dict.fromkeys(tensors, f"*{KINDS[dtype]}")
         constants = {name: options[name] for name in names if name in options and name != "factor"}
-        signature = {name: numbers.get(name, "i32") for name in names}
-        signature |= dict.fromkeys(constants, "constexpr")
-        places = [i for i, name in enumerate(names) if signature[name].startswith("*")]
-        aligned = {(i,): [["tt.divisibility", 16]] for i in places}
-        source = ASTSource(kernel, signature, constants, aligned)
-        yield (
-            f"{kernel.__name__} {alpha} {KINDS[dtype]} {width}",
-            (source, {"enable_fp_fusion": True, **launched}),
-        )
+        source, launch = source_of_constants(kernel, numbers, constants)
+        yield f"{kernel.__name__} {alpha} {KINDS[dtype]} {width}", (source, launch | launched)
+
+
+def isotonic_regressions():
+    """(name, source and options) of the kernels of isotonic regression."""
+    types = {"starts": "*i8", "tops": "*fp64", "bottoms": "*fp64", "begins": "*i32"}
+    for plan in (isotonic._POOL, isotonic._POOL_WEIGHTED, isotonic._MEAN):
+        constants = {name: x for name, x in plan.constants.items() if name != "num_warps"}
+        for kind in ("fp32", "fp64"):
+            numbers = types | dict.fromkeys(("x", "u", "out", "log_weights"), f"*{kind}")
+            source, options = source_of_constants(plan.kernel, numbers, constants)
+            yield f"{plan.kernel.__name__} {kind}", (source, options | {"num_warps": 1})
 
 
 PLANS = {"links": links, "entries": entries, "probabilities": class_probabilities}
+OTHERS = {"attention": attentions, "isotonic": isotonic_regressions}
 
 
 def problems(omega, every):
     """(name, source and options, whether to compile it and not only to translate it)."""
-    if omega == "attention":
-        found = list(attentions())
+    if omega in OTHERS:
+        found = list(OTHERS[omega]())
     elif omega in PLANS:
         found = [(name, source_of_plan(p, dtype, {}, True)) for name, p, dtype in PLANS[omega]()]
     else:
@@ -232,7 +248,7 @@ def problems(omega, every):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("omega", nargs="+", choices=[*SPECS, *PLANS, "attention"])
+    parser.add_argument("omega", nargs="+", choices=[*SPECS, *PLANS, *OTHERS])
     parser.add_argument("--all", action="store_true", help="all modes, dtypes and forms")
     arguments = parser.parse_args()
     for omega in arguments.omega:

@@ -17,7 +17,7 @@ MAX_SECONDS = 3600
 
 
 OMEGAS = ["logistic", "sparsemax", "entmax15", "tsallis", "links", "entries", "probabilities"]
-OMEGAS += ["attention"]
+OMEGAS += ["attention", "isotonic"]
 
 
 def test_kernels_compile(tmp_path):

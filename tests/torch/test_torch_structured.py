@@ -1,6 +1,8 @@
 """Soft ranks, soft sorts, top-k masks, and losses and links on structured sets."""
 
+import importlib
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -16,10 +18,12 @@ from fitzpatrick.sets import (
     OrderSimplex,
     Permutahedron,
     Polytope,
+    isotonic,
 )
 from fitzpatrick.torch import FitzpatrickLoss, StructuredLink, StructuredLoss
 from fitzpatrick.torch import functional as F  # noqa: N812
 
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 VALUES = torch.tensor([[8.0, 0.0, 5.0, 3.0, 2.0, 1.0, 6.0, 7.0, 9.0]], dtype=torch.float64)
 
 
@@ -218,3 +222,98 @@ def test_compilers_and_transformations() -> None:
         assert_close(mapped, _rank_and_sort(x), rtol=1e-15, atol=1e-15)
     expected = torch.autograd.functional.jacobian(_rank_and_sort, x)
     assert_close(torch.func.jacrev(_rank_and_sort)(x), expected, rtol=1e-14, atol=1e-14)
+
+
+# PyTorch scripts its own decompositions the first time that forward mode runs
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
+def test_forward_derivatives() -> None:
+    x, v = draw(4, 5, seed=11), draw(4, 5, seed=12)
+    _, along = torch.func.jvp(_rank_and_sort, (x,), (v,))
+    expected = torch.autograd.functional.jvp(_rank_and_sort, x, v)[1]
+    assert_close(along, expected, rtol=1e-14, atol=1e-14)
+
+
+# Kernels of isotonic regression.
+
+
+def use_kernels(monkeypatch: pytest.MonkeyPatch):
+    """The kernels, which then serve all tensors; interpreted where there is no GPU."""
+    pytest.importorskip("triton")
+    name = isotonic.KERNELS["cuda"]
+    if DEVICE == "cpu":
+        monkeypatch.setitem(isotonic.KERNELS, "cpu", name)
+    return importlib.import_module(name)
+
+
+@pytest.fixture
+def kernels(monkeypatch: pytest.MonkeyPatch):
+    return use_kernels(monkeypatch)
+
+
+ROWS = {
+    "random": lambda x: x,
+    "ties": lambda x: np.round(x),
+    "rising": lambda x: np.sort(x, axis=-1),
+    "falling": lambda x: -np.sort(-x, axis=-1),
+    "far apart": lambda x: 1e4 * x,
+}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", ROWS)
+def test_kernels_find_the_isotonic_regression(kernels, name: str, dtype: str) -> None:
+    """That of scikit-learn; rows of the last axis, wherever they are in memory."""
+    sklearn = pytest.importorskip("sklearn.isotonic")
+    for shape in ((35, 6), (2, 3, 23), (4, 1), (0, 3)):
+        x = torch.tensor(ROWS[name](seeded(len(shape)).normal(size=shape)))
+        x = x.to(DEVICE, getattr(torch, dtype)).movedim(-1, 0).contiguous().movedim(0, -1)
+        fit = kernels.block_means(x, kernels.decreasing_blocks(x, None))
+        assert fit.dtype == x.dtype
+        rows = x.double().cpu().numpy().reshape(-1, shape[-1])
+        expected = [sklearn.isotonic_regression(row, increasing=False) for row in rows]
+        # sums of 23 entries in float64, rounded to the dtype once
+        slack = (torch.finfo(x.dtype).eps + 23 * 2.0**-52) * np.abs(rows).max(initial=0)
+        expected = np.reshape(expected, shape)
+        assert_close(fit.double().cpu(), expected, rtol=0, atol=slack)
+
+
+@pytest.mark.filterwarnings("ignore:(invalid value|divide by zero):RuntimeWarning")  # of NumPy
+def test_kernels_find_the_blocks_of_the_core(kernels) -> None:
+    """With NaN, which stays in its row, and infinities; of means and of the entropy's levels."""
+    x = seeded(3).normal(size=(40, 17))
+    x[0, 3], x[1, 2], x[2, 5], x[3, 4:6], x[4] = np.nan, np.inf, -np.inf, np.inf, 1.0
+    ordered = -np.sort(-3 * x, axis=-1)
+    weights = np.log(np.arange(17.0, 0.0, -1)) + np.zeros_like(x)
+    for rows, log_weights in ((x, None), (ordered, weights), (weights, ordered)):
+        given = [None if a is None else torch.tensor(a, device=DEVICE) for a in (rows, log_weights)]
+        with np.errstate(all="ignore"):
+            starts = isotonic.decreasing_blocks(rows, log_weights)
+            means = isotonic.block_means(rows, starts)
+        found = kernels.decreasing_blocks(*given)
+        np.testing.assert_array_equal(found.cpu(), starts)
+        found = kernels.block_means(given[0], found).cpu()
+        np.testing.assert_allclose(found, means, rtol=1e-14, atol=1e-14)
+
+
+def test_means_of_long_blocks_keep_their_digits(kernels) -> None:
+    """Sums are compensated: as exact for many entries that cancel as for few."""
+    u = np.stack([np.full(600, 0.1), np.where(np.arange(600) % 2, -1e8, 1e8) + 0.1])
+    starts = torch.tensor(np.arange(600) == 0, device=DEVICE).expand(2, 600)
+    means = kernels.block_means(torch.tensor(u, device=DEVICE), starts).cpu()
+    expected = [[math.fsum(row) / 600] * 600 for row in u]
+    assert_close(means, expected, rtol=2.0**-51, atol=0)
+
+
+def test_ranks_and_projections_by_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = draw(4, 5, seed=13)
+    expected, jacobian = _rank_and_sort(x), torch.func.jacrev(_rank_and_sort)(x)
+    use_kernels(monkeypatch)
+    y = x.to(DEVICE)
+    assert_close(_rank_and_sort(y).cpu(), expected, rtol=1e-14, atol=1e-14)
+    assert_close(torch.func.jacrev(_rank_and_sort)(y).cpu(), jacobian, rtol=1e-14, atol=1e-14)
+    for domain in (Permutahedron(5), OrderSimplex()):
+        p = domain.project(y)
+        assert_close(p.cpu(), domain.project(x.numpy()), rtol=1e-14, atol=1e-14)
+        along = domain.project_derivative(y, p)
+        core = domain.project_derivative(x.numpy(), p.cpu().numpy())
+        assert_close(along.cpu(), core, rtol=1e-14, atol=1e-14)

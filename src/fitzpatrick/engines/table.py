@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, Literal
 
 from ..regularizers import Bernoulli, Negentropy, Regularizer, SquaredNorm, Tsallis
-from ..sets import Box, ConvexSet, Orthant, Reals, Simplex
+from ..sets import Box, ConvexSet, Orthant, Reals, Simplex, isotonic
 from .rows import CoreKernel
 from .targets import NoTargets, TargetForm
 
@@ -80,6 +80,9 @@ KERNELS: dict[str, list[Entry]] = {
         Entry(SquaredNorm, Box, _CLIPPED),
     ],
 }
+
+# Projections are computed below the engines: there they ask for a module with kernels.
+isotonic.KERNELS["cuda"] = f"{__package__}.triton.isotonic"
 
 
 def find_entry(engine: str, omega: Regularizer) -> Entry | None:

@@ -18,14 +18,16 @@ from ..sets import Box, CappedSimplex, ConvexSet
 from ..special import sigmoid, softplus
 from ._base import (
     Elementwise,
+    PointSolution,
+    Regularizer,
     SeparableRegularizer,
     SeparableSolution,
     Solution,
     check_domain,
 )
 from ._probabilities import coin_probabilities
-from .chain import ChainFormulas, CoinChain
-from .negentropy import entropy_terms, kl_terms
+from .chain import EntropyChain
+from .negentropy import Negentropy, entropy_terms, kl_terms
 
 # Steps of Halley's method, by bits of precision: as many as any score, target and tightness needed
 # in a search.
@@ -156,6 +158,37 @@ class CoupledCoinFormulas(CoinFormulas):
         return p, _not_all_zero(d)
 
 
+@dataclass(frozen=True, eq=False)
+class CoinChain:
+    """The formulas of order n: a coin is a row of two classes, with the scores θ and 0."""
+
+    y: Array
+
+    def solve(self, base: Regularizer, theta: Array, order: int) -> Solution:
+        del base
+        xp, y = namespace(theta), self.y
+        zero = xp.zeros_like(theta)
+
+        def pair(heads: Array, tails: Array) -> Array:
+            return xp.stack([heads, tails], axis=-1)
+
+        scores = pair(xp.minimum(theta, zero), xp.minimum(-theta, zero))
+        two = EntropyChain(pair(y, 1 - y)).solve(Negentropy(), scores, order)
+        p = two.y_star
+
+        def of_heads(changes: Array) -> Array:
+            """From the side that is less likely, which has more digits."""
+            return xp.where(p[..., 0] < p[..., 1], changes[..., 0], -changes[..., 1])
+
+        return PointSolution(
+            y,
+            p[..., 0],
+            lambda: xp.sum(two.value(), axis=-1),
+            lambda v: of_heads(two.hessian_product(pair(v, zero))),
+            own_gradient=of_heads(two.gradient()),
+        )
+
+
 @dataclass(frozen=True)
 class Bernoulli(SeparableRegularizer):
     r"""Negative entropy of one coin per label, on the unit cube.
@@ -246,7 +279,7 @@ class Bernoulli(SeparableRegularizer):
     def has_chain(self) -> bool:
         return True
 
-    def chain(self, y: Array) -> ChainFormulas:
+    def chain(self, y: Array) -> CoinChain:
         return CoinChain(y)
 
     def solve_conjugate(self, theta: Array) -> Array:

@@ -39,7 +39,7 @@ from .._array import (
     row_sum,
 )
 from ..sets import ConvexSet
-from ..special import logsumexp, sigmoid
+from ..special import logsumexp
 from ._base import PointSolution, Regularizer, Solution, at_labels, mark_labels, raise_unless
 from ._probabilities import chain_probabilities
 
@@ -107,6 +107,10 @@ class ChainFormulas(ABC):
         """w of all stages after a Newton step in their scores."""
         return w + step
 
+    def solve(self, base: Regularizer, theta: Array, order: int) -> Solution:
+        """The chain of an order from y to θ, of the regularizer that has the formulas."""
+        return solve_chain(base, self, theta, order, is_coupled=not base.domain.is_product)
+
 
 def _stages(first: Array, later: Array) -> Array:
     xp = namespace(first)
@@ -151,68 +155,6 @@ class EntropyChain(ChainFormulas):
             return pull, ratio, xp.zeros_like(w)
         ratio = xp.exp(before - w)
         return -xp.expm1(before - w), ratio, ratio
-
-
-@dataclass(frozen=True, eq=False)
-class CoinChain(ChainFormulas):
-    """ψ(p) = p log p + (1 − p) log(1 − p), in terms of logits."""
-
-    y: Array
-    steps: ClassVar[dict[int, int]] = {53: 12, 24: 10}
-
-    @property
-    def _is_inside(self) -> Array:
-        return (self.y > 0) & (self.y < 1)
-
-    @property
-    def _anchor(self) -> Array:
-        xp = namespace(self.y)
-        y = xp.where(self._is_inside, self.y, xp.full_like(self.y, 0.5))
-        return xp.log(y) - xp.log1p(-y)
-
-    def geodesic(self, p: Array, shares: Array) -> Array:
-        xp = namespace(p)
-        angle = (1 - shares) * xp.asin(xp.sqrt(self.y)) + shares * xp.asin(xp.sqrt(p))
-        return xp.sin(angle) ** 2
-
-    def coordinate(self, p: Array) -> Array:
-        xp = namespace(p)
-        p = xp.where(p < 1, p, xp.full_like(p, 1 - eps(p) / 2))
-        return xp.log(p) - xp.log1p(-p) - self._anchor
-
-    def end(self, theta: Array) -> Array:
-        return theta - self._anchor
-
-    def point(self, w: Array) -> tuple[Array, Array]:
-        u = w + self._anchor
-        p, q = sigmoid(u), sigmoid(-u)
-        return p, p * q
-
-    def gap(self, w: Array) -> Array:
-        xp, y = namespace(w), self.y
-        inside = self._is_inside
-        # y (1 − y) (e^w − 1)/(1 − y + y e^w), in the form that does not overflow
-        size = y * (1 - y) * -xp.expm1(-xp.abs(w))
-        decay = xp.exp(-xp.abs(w))
-        low = -size / (1 - y + y * decay)
-        high = size / ((1 - y) * decay + y)
-        within = xp.where(w > 0, high, low)
-        return xp.where(inside, within, xp.where(y > 0, -sigmoid(-w), sigmoid(w)))
-
-    def pull(self, before: Array | None, w: Array) -> tuple[Array, Array, Array]:
-        xp = namespace(w)
-        u = w + self._anchor
-        p, q = sigmoid(u), sigmoid(-u)
-        if before is None:
-            end = xp.where(self.y > 0, xp.full_like(w, xp.inf), xp.full_like(w, -xp.inf))
-            before = xp.where(self._is_inside, xp.zeros_like(w), end)
-        eta = before - w
-        decay = xp.exp(-xp.abs(eta))
-        is_up = eta > 0  # y_{i−1} is above y_i
-        below = xp.where(is_up, q * decay + p, q + p * decay)
-        size = -xp.expm1(-xp.abs(eta)) / below
-        pull = xp.where(is_up, -size, size)
-        return pull, 1 - pull * (q - p), decay / below / below
 
 
 @dataclass(frozen=True, eq=False)
@@ -591,11 +533,12 @@ class Chain(Regularizer):
     def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
         if self._is_base(tightness):
             return self.base.solve(y, theta, tightness)
-        xp, is_coupled = namespace(y), not self.domain.is_product
+        xp = namespace(y)
         # a subnormal target counts as zero, which moves the loss by no digit
         least = float(xp.finfo(y.dtype).smallest_normal)
         y = xp.where(xp.abs(y) < least, xp.zeros_like(y), y)
-        return solve_chain(self.base, self.base.chain(y), theta, self.order, is_coupled)
+        solution: Solution = self.base.chain(y).solve(self.base, theta, self.order)
+        return solution
 
     def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:
         if self._is_base(tightness):

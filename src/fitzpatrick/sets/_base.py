@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from enum import Enum
 from typing import ClassVar
 
-from .._array import Array, as_real, eps, inner, is_jax, namespace
+from .._array import Array, as_real, eps, is_jax, namespace
 
 
 class ConvergenceError(RuntimeError):
@@ -83,7 +83,7 @@ class ConvexSet(ABC):
         non-negative terms should do so.
         """
         xp = namespace(y)
-        gap = inner(p - y, normal)
+        gap = xp.sum(elementwise_gap(p, y, normal), axis=tuple(range(-self.n_axes, 0)))
         return xp.where(gap < 0, xp.zeros_like(gap), gap)
 
     def project_derivative(self, x: Array, v: Array) -> Array:

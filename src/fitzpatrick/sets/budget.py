@@ -15,16 +15,14 @@ import numpy as np
 from .._array import (
     Array,
     as_real,
-    eps,
     is_jax,
     namespace,
-    precision_bits,
     quiet,
     row_sum,
     with_derivative,
     without_derivatives,
 )
-from .._root import State, iterate
+from .._root import solve_total
 from ._base import ConvexSet, elementwise_gap, membership_tolerance
 from .product import Box
 
@@ -68,29 +66,15 @@ def project_to_budget(x: Array, budget: Array) -> Array:
     largest = float(xp.finfo(x.dtype).max)
     z = xp.clip(x - xp.clip(pivot, -largest, largest), -1, 1)
 
-    def step(state: State) -> State:
-        low, high, tau, width, _ = state
+    def point(tau: Array) -> tuple[Array, Array]:
         p = xp.clip(z - tau, 0, 1)
-        excess, free = row_sum(p) - budget, row_sum(_is_free(p))
-        low, high = xp.where(excess >= 0, tau, low), xp.where(excess <= 0, tau, high)
-        move = excess / xp.where(free == 0, xp.ones_like(free), free)
-        middle = low + (high - low) / 2
-        # Newton's step, unless it leaves the bracket, or the one before did not halve it
-        is_good = (tau + move >= low) & (tau + move <= high) & (high - low <= width / 2)
-        following = xp.where(is_good & (free > 0), tau + move, middle)
-        # the sum is exact to some rounding errors, and so is τ, which is below 1
-        is_done = (xp.abs(excess) <= eps(z) * (1 + budget)) | (
-            (free > 0) & (xp.abs(move) <= eps(z) / 2)
-        )
-        return low, high, xp.where(is_done, tau, following), high - low, ~is_done & (low < high)
+        return p, _is_free(p)
 
     low = 0 * row_sum(z) - 1  # a NaN stays in its row
     for i in range(1, 1 + _BISECTIONS):
         middle = low + 0.5**i
         low = xp.where(row_sum(xp.clip(z - middle, 0, 1)) >= budget, middle, low)
-    start = low, low + 0.5**_BISECTIONS, low, 4 + 0 * low, low == low
-    tau = iterate(step, start, 2 * precision_bits(z))[2]
-    return xp.clip(z - tau, 0, 1)
+    return point(solve_total(point, low, (low, low + 0.5**_BISECTIONS), budget))[0]
 
 
 @quiet

@@ -6,12 +6,14 @@ result is the same. So it is for the entropy, where the level of a block is not 
 difference of log-sum-exps.
 """
 
+import math
 from typing import Any
 
 import numpy as np
 
 from .._array import (
     Array,
+    as_library,
     class_indices,
     is_jax,
     is_numpy,
@@ -21,6 +23,9 @@ from .._array import (
     without_derivatives,
 )
 from .._root import State, iterate
+
+# The modules with kernels for PyTorch tensors on devices of a kind; the engines enter theirs.
+KERNELS: dict[str, str] = {}
 
 
 def decreasing_blocks(x: Array, log_weights: Array | None = None) -> Array:
@@ -33,10 +38,14 @@ def decreasing_blocks(x: Array, log_weights: Array | None = None) -> Array:
     """
     if is_numpy(x):
         return _pool(x, log_weights)
-    xp, x = namespace(x), without_derivatives(x)  # blocks are locally constant
-    if not is_jax(x) and (not is_torch(x) or x.device.type == "cpu"):
+    if is_torch(x):
+        from . import _isotonic_torch as operators
+
+        return operators.decreasing_blocks(x, log_weights)
+    if not is_jax(x):
         on_host = _pool(to_numpy(x), None if log_weights is None else to_numpy(log_weights))
-        return xp.asarray(on_host, device=x.device)
+        return as_library(on_host, x)
+    xp, x = namespace(x), without_derivatives(x)  # blocks are locally constant
     w = None if log_weights is None else without_derivatives(log_weights)
     first = class_indices(x) == 0
 
@@ -64,24 +73,25 @@ def block_means(u: Array, starts: Array) -> Array:
         counts = np.diff(heads, append=u.size)
         means = np.add.reduceat(np.reshape(u, -1), heads, dtype=np.float64) / counts
         return np.repeat(means.astype(u.dtype), counts).reshape(u.shape)
-    xp, last = namespace(u), u.shape[-1] - 1
-    begin = _block_begin(starts)
-    is_end = xp.concat([starts[..., 1:], starts[..., :1]], axis=-1)
-    end = last - xp.flip(_block_begin(xp.flip(is_end, axis=-1)), axis=-1)
-    count = xp.astype(end - begin + 1, u.dtype)
+    if is_torch(u):
+        from . import _isotonic_torch as operators
 
-    def sums(x: Array) -> Array:
-        # PyTorch's own warns of nothing while it is compiled
-        total = x.cumsum(-1) if is_torch(x) else xp.cumulative_sum(x, axis=-1)
-        own = xp.take_along_axis(x, begin, axis=-1)
-        return (
-            xp.take_along_axis(total, end, axis=-1) - xp.take_along_axis(total, begin, axis=-1)
-        ) + own
+        return operators.block_means(u, starts)
+    if not is_jax(u):
+        return as_library(block_means(to_numpy(u), to_numpy(starts)), u)
+    from jax.ops import segment_sum
 
-    # The second sum is about the first means, and returns to zero at the end of every block, so
-    # that the digits which the first one lost in the entries of other blocks are found again.
-    means = sums(u) / count
-    return means + sums(u - means) / count
+    xp, size = namespace(u), math.prod(u.shape)
+    block = xp.cumulative_sum(xp.astype(xp.reshape(starts, -1), xp.int32)) - 1
+
+    def average(x: Array) -> Array:
+        sums, counts = (segment_sum(part, block, size) for part in (x, xp.ones_like(x)))
+        return (sums / xp.clip(counts, 1))[block]
+
+    # the second time for the digits that long sums cost
+    x = xp.reshape(u, -1)
+    first = average(x)
+    return xp.reshape(first + average(x - first), u.shape)
 
 
 def block_log_shares(x: Array, starts: Array) -> Array:
@@ -95,16 +105,14 @@ def block_log_shares(x: Array, starts: Array) -> Array:
 def _block_begin(starts: Array) -> Array:
     """The index at which the block of each entry begins."""
     xp = namespace(starts)
-    integers = xp.astype(xp.zeros_like(starts), xp.int32 if is_jax(starts) else xp.int64)
-    places = xp.where(starts, class_indices(starts) + integers, integers)
+    indices = class_indices(starts)
+    places = xp.where(starts, indices, xp.zeros_like(indices))
     if is_jax(starts):
         from jax import lax
 
         return lax.cummax(places, axis=places.ndim - 1)
     if is_torch(starts):
-        import torch
-
-        return torch.cummax(places, dim=-1)[0]
+        return places.cummax(-1)[0]
     return xp.asarray(np.maximum.accumulate(to_numpy(places), axis=-1), device=starts.device)
 
 
@@ -143,3 +151,10 @@ def decreasing(x: Array) -> Array:
         array([3.        , 1.66666667, 1.66666667, 1.66666667, 0.        ])
     """
     return block_means(x, decreasing_blocks(x))
+
+
+def nearest_in_order(x: Array, weights: Array) -> Array:
+    """The point of the permutahedron of the weights next to x; both do not increase."""
+    starts = decreasing_blocks(x - weights)
+    # within a block the mean of x is replaced by the mean of w, which is near the result
+    return x - block_means(x, starts) + block_means(weights, starts)

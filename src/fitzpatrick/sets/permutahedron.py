@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._array import Array, as_library, as_real, is_numpy, namespace, quiet
+from .._array import Array, as_library, as_real, is_numpy, is_torch, namespace, quiet
 from ._base import ConvexSet, membership_tolerance
-from .isotonic import block_means, decreasing_blocks
+from .isotonic import block_means, decreasing_blocks, nearest_in_order
 
 
 def _unsort(x: Array, order: Array) -> Array:
@@ -18,6 +18,8 @@ def _unsort(x: Array, order: Array) -> Array:
         out = np.empty_like(x)
         np.put_along_axis(out, order, x, axis=-1)
         return out
+    if is_torch(x):
+        return x.scatter(-1, order, x)
     xp = namespace(x)
     return xp.take_along_axis(x, xp.argsort(order, axis=-1, stable=True), axis=-1)
 
@@ -71,15 +73,12 @@ class Permutahedron(ConvexSet):
         """The scores from the highest on, their order, and the weights that they get."""
         xp, weights = namespace(x), self._weights_like(x)
         order = xp.argsort(-x, axis=-1, stable=True)
-        return xp.take_along_axis(x, order, axis=-1), order, weights + xp.zeros_like(x)
+        return xp.take_along_axis(x, order, axis=-1), order, xp.broadcast_to(weights, x.shape)
 
     @quiet
     def project(self, x: Array) -> Array:
         ordered, order, weights = self._sort(as_real(x, "x"))
-        starts = decreasing_blocks(ordered - weights)
-        # within a block the mean of x is replaced by the mean of w, which is near the result
-        p = ordered - block_means(ordered, starts) + block_means(weights, starts)
-        return _unsort(p, order)
+        return _unsort(nearest_in_order(ordered, weights), order)
 
     def maximize(self, theta: Array) -> Array:
         theta = as_real(theta, "theta")

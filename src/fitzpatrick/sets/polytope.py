@@ -244,15 +244,10 @@ class Polytope(ConvexSet):
                 except StopIteration as end:
                     found[i] = end.value
                     del waiting[i]
-        ordered = [found[i] for i in range(len(rows))]
-        point = np.asarray([row.point for row in ordered]).reshape(np.shape(x))
-        return PolytopeProjection(
-            point,
-            np.asarray([row.gap for row in ordered]),
-            tuple(row.status for row in ordered),
-            np.asarray([row.n_calls for row in ordered]),
-            tuple(row.active for row in ordered),
-        )
+        ordered = (found[i] for i in range(len(rows)))
+        point, gap, status, n_calls, active = tuple(zip(*ordered, strict=True)) or ((),) * 5
+        points = np.asarray(point).reshape(np.shape(x))
+        return PolytopeProjection(points, np.asarray(gap), status, np.asarray(n_calls), active)
 
     def _certified(self, x: FloatArray) -> PolytopeProjection:
         """The projections of rows, or an error with the first one that failed."""

@@ -24,7 +24,7 @@ from .._array import Array, class_indices, eps, is_concrete, namespace, without_
 from .._root import State, iterate
 from ._base import ConvergenceError
 
-MAX_STEPS = 400
+MAX_STEPS = 2000
 # A step is taken if φ falls by this share of what its slope promises, and is a good one if it falls
 # by that share.
 _SUFFICIENT, _GOOD = 1e-4, 0.5

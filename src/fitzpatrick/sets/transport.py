@@ -99,11 +99,6 @@ class MarginalSet(ConvexSet):
         columns = xp.all(xp.abs(xp.sum(x, axis=-2) - b) <= slack * b, axis=-1)
         return xp.all(x >= 0, axis=(-2, -1)) & rows & columns
 
-    def normal_gap(self, y: Array, p: Array, normal: Array) -> Array:
-        xp = namespace(y)
-        gap = xp.sum(xp.where(p == y, xp.zeros_like(p), (p - y) * normal), axis=(-2, -1))
-        return xp.where(gap < 0, xp.zeros_like(gap), gap)
-
     def same_face(self, y: Array, z: Array) -> Array:
         return namespace(y).all((z > 0) | (y == 0), axis=(-2, -1))
 

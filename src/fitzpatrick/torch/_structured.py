@@ -12,16 +12,14 @@ Example:
 # ruff: noqa: A002  # ``input`` is PyTorch's name
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.library import custom_op, register_vmap
 
 from ..losses import FitzpatrickLoss
 from ..regularizers import Regularizer, SquaredNorm
 from ..sets import CappedSimplex, ConvexSet
-from ..sets.isotonic import block_log_shares, block_means, decreasing_blocks
+from ..sets.isotonic import block_log_shares, decreasing_blocks, nearest_in_order
 from ._arguments import check_same_shape, check_scores
 from ._entmax import link_along
 from ._handles import handle_at, handle_of
@@ -50,42 +48,6 @@ def _check_soft(values: Tensor, regularization: str, strength: float) -> Tensor:
     return values.to(working_dtype(values))
 
 
-@custom_op("fitzpatrick::decreasing_blocks", mutates_args=())
-def _block_operator(x: Tensor, log_weights: Tensor | None) -> Tensor:
-    """Opaque to compilers and to ``torch.func``: its loop looks at values."""
-    starts: Tensor = decreasing_blocks(x, log_weights)
-    return starts
-
-
-@_block_operator.register_fake
-def _(x: Tensor, *_: Any) -> Tensor:
-    return torch.empty_like(x, dtype=torch.bool)
-
-
-def _map_blocks(
-    info: Any, in_dims: tuple[int | None, ...], *given: Tensor | None
-) -> tuple[Tensor, int]:
-    """A batch of rows is one more axis in front of them."""
-
-    def batch(x: Tensor | None, dim: int | None) -> Tensor | None:
-        if x is None or dim is None:
-            return None if x is None else x.expand(info.batch_size, *x.shape)
-        return x.movedim(dim, 0)
-
-    return _block_operator(*map(batch, given, in_dims)), 0
-
-
-register_vmap(_block_operator, _map_blocks)
-
-
-def _blocks(x: Tensor, log_weights: Tensor | None = None) -> Tensor:
-    """Where blocks begin; they are locally constant."""
-    starts: Tensor = _block_operator(
-        x.detach(), None if log_weights is None else log_weights.detach()
-    )
-    return starts
-
-
 def soft_rank(
     values: Tensor, regularization: str = "l2", regularization_strength: float = 1.0
 ) -> Tensor:
@@ -111,15 +73,20 @@ def soft_rank(
     """
     x = _check_soft(values, regularization, regularization_strength) / regularization_strength
     ordered, order = torch.sort(x, dim=-1, descending=True, stable=True)
-    weights = _places(ordered)
+    places = _places(ordered)
     p: Tensor
     if regularization == "l2":  # the projection onto Permutahedron(n)
-        starts = _blocks(ordered - weights)
-        p = ordered - block_means(ordered, starts) + block_means(weights, starts)
+        p = nearest_in_order(ordered, places)
     else:
-        starts = _blocks(ordered, weights.log())
-        p = block_log_shares(ordered, starts).exp() * block_means(weights, starts)
-    return p.gather(-1, order.argsort(-1)).to(values.dtype)
+        p = _entropic_order(ordered, places.log()).exp()
+    return p.scatter(-1, order, p).to(values.dtype)
+
+
+def _entropic_order(z: Tensor, w: Tensor) -> Tensor:
+    """log p of the p with the least KL(p ‖ eᶻ) in the permutahedron of eʷ; z and w do not rise."""
+    starts = decreasing_blocks(z, w)
+    log_p: Tensor = block_log_shares(z, starts) - block_log_shares(w, starts) + w
+    return log_p
 
 
 def soft_sort(
@@ -142,14 +109,8 @@ def soft_sort(
     x = _check_soft(values, regularization, regularization_strength)
     ordered = torch.sort(-x, dim=-1, descending=True).values
     places = _places(ordered) / regularization_strength
-    result: Tensor
-    if regularization == "l2":
-        gaps = places - ordered
-        result = block_means(gaps, _blocks(gaps)) - places
-    else:
-        starts = _blocks(places, ordered)
-        result = block_log_shares(ordered, starts) - block_log_shares(places, starts) - ordered
-    return result.to(values.dtype) + 0.0  # no −0
+    nearest = nearest_in_order if regularization == "l2" else _entropic_order
+    return -nearest(places, ordered).to(values.dtype) + 0.0  # no −0
 
 
 def _places(like: Tensor) -> Tensor:
