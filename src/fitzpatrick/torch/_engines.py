@@ -126,6 +126,14 @@ def takes_columns(theta: Tensor) -> bool:
     return bool(_launcher().takes_columns(*theta.shape[1:]))
 
 
+def make_lists(
+    indices: Tensor, values: Tensor, k: int, rest: str | None, is_log: bool, dtype: torch.dtype
+) -> Tensor:
+    """The lists (n, 2, m) of plain tensors (n, m), m > 0, by a kernel."""
+    lists: Tensor = _launcher().launch_lists(indices, values, k, rest, is_log, dtype)
+    return lists
+
+
 def compute(
     theta: Tensor,
     target: Target,

@@ -254,6 +254,9 @@ def _solve(
         weight, n_classes, call.ignore_index, call.reduction, call.label_smoothing, shard
     )
     divisor = weighing.divisor(target, working)
+    weights: Any = None
+    if target.ndim == 3 and call.label_smoothing == 0:  # all together, in a few small kernels
+        _, weights = weighing.weigh(target, working, divisor)
     step = rows_of_chunk(n, width, layer.weight, call, shard)
     if isinstance(target, Teacher) and not call.chunk_size:
         step = -(-step // ROWS_WITH_TEACHER)
@@ -276,7 +279,10 @@ def _solve(
         seen = scores if sees_all else scores[:, :k]
         some_target = target[now]
         request = None if stats is None else StatsRequest(some_target)
-        y, scale = weighing.weigh(some_target, working, divisor)
+        if weights is None:
+            y, scale = weighing.weigh(some_target, working, divisor)
+        else:
+            y, scale = some_target, weights[now]
         if upstream is not None:
             factors = scale_vector(scale, seen, parts_of(y)[0], call.ignore_index)
             scale = factors * (upstream[now] if upstream.ndim else upstream).to(working)

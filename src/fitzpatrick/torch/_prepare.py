@@ -149,7 +149,8 @@ def prepare(
         if look:
             check_lists(target, int(n_classes))
         most = None if isinstance(n_classes, Tensor) else n_classes
-        rows = target.lists(most, working_dtype(input))
+        by_kernel = eager and call.engine == "triton"
+        rows = target.lists(most, working_dtype(input), by_kernel=by_kernel)
     elif target.is_floating_point():
         rows = arguments.rows_along(target, axis)
         if look and shard is None:

@@ -195,19 +195,21 @@ def inside_row(block, groups, o: tl.constexpr):
 
 
 @triton.jit
-def _without_own(x, cols, block, own, mask, o: tl.constexpr):
-    """Scores with −∞ at the label ``own``, or at a list's classes, which have bits set there."""
-    if o.target == "lists":
-        first = (block * o.groups + tl.arange(0, o.groups)) * o.lanes
-        if mask is None:
-            byte = tl.load(own + first // 8)
-        else:
-            byte = tl.load(own + first // 8, mask=mask, other=0)
-        bit = (byte.to(tl.int32)[:, None] >> (cols % 8)) & 1
-        x = tl.where(bit == 1, float("-inf"), x)
-    elif block == own // (o.groups * o.lanes):
-        x = tl.where(cols == own, float("-inf"), x)
-    return x
+def _without_own(x, cols, block, own, word, o: tl.constexpr):
+    """Scores with −∞ at the label ``own``, or at a list's classes, and the word that has their bits.
+
+    A group has a bit for each lane, and a word those of its groups in some blocks.
+    """
+    if o.target != "lists":
+        if block == own // (o.groups * o.lanes):
+            x = tl.where(cols == own, float("-inf"), x)
+    else:
+        BLOCKS: tl.constexpr = 32 // o.lanes
+        if block % BLOCKS == 0:
+            word = tl.load(own + block // BLOCKS * o.groups + tl.arange(0, o.groups))
+        bit = (word >> (block % BLOCKS * o.lanes))[:, None] & (1 << tl.arange(0, o.lanes))[None, :]
+        x = tl.where(bit != 0, float("-inf"), x)
+    return x, word
 
 
 @triton.jit
@@ -215,10 +217,11 @@ def running_sums(start, groups, label, o: tl.constexpr):
     """The maximum and Σ e^(θ − maximum) over the blocks, for each place in the tile."""
     tops = tl.full((o.groups,), float("-inf"), o.acc)
     totals = tl.zeros((o.groups,), o.acc)
+    word = tl.zeros((o.groups,), tl.int32)
     for block in range(tl.cdiv(groups, o.groups)):
         mask = None if o.even else inside_row(block, groups, o)
         cols, x = load_block(start, block, mask, o, "evict_last")
-        x = _without_own(x, cols, block, label, mask, o)
+        x, word = _without_own(x, cols, block, label, word, o)
         higher = tl.maximum(tops, tl.max(x, axis=1))
         base = tl.where(higher == float("-inf"), 0.0, higher)
         fresh = tl.sum(exp(x - base[:, None], o.fast), axis=1)
@@ -231,10 +234,11 @@ def running_sums(start, groups, label, o: tl.constexpr):
 def block_maxima(start, groups, label, o: tl.constexpr):
     """The maximum over the blocks, for each place in the tile."""
     tops = tl.full((o.groups, o.lanes), float("-inf"), o.acc)
+    word = tl.zeros((o.groups,), tl.int32)
     for block in range(tl.cdiv(groups, o.groups)):
         mask = None if o.even else inside_row(block, groups, o)
         cols, x = load_block(start, block, mask, o, "")
-        x = _without_own(x, cols, block, label, mask, o)
+        x, word = _without_own(x, cols, block, label, word, o)
         tops = tl.maximum(tops, x, propagate_nan=tl.PropagateNan.ALL)
     return tops
 
@@ -260,11 +264,12 @@ def powers_above(
     """Σ r^P and Σ r^SECOND over the groups whose peak is above τ."""
     powers = tl.zeros((o.groups,), o.acc)
     seconds = tl.zeros((o.groups,), o.acc)
+    word = tl.zeros((o.groups,), tl.int32)
     active = peaks - tau > low
     for block in range(tl.cdiv(groups, o.groups)):
         mask = active if o.even else active & inside_row(block, groups, o)
         cols, x = load_block(start, block, mask, o, "")
-        x = _without_own(x, cols, block, label, mask, o)
+        x, word = _without_own(x, cols, block, label, word, o)
         r = relu(((x - top) - tau) - low)
         powers += sum_of_powers(r, o.power)
         seconds += sum_of_powers(r, SECOND)

@@ -19,6 +19,7 @@ import torch
 import triton
 from torch import Tensor
 
+from .lists import count_lists, make_lists
 from .plan import (
     Plan,
     Problem,
@@ -37,6 +38,7 @@ from .weights import count_labels, scale_rows
 __all__ = [
     "is_interpreted",
     "launch_loss",
+    "launch_lists",
     "scale_rows_",
     "takes_columns",
 ]
@@ -44,9 +46,6 @@ __all__ = [
 Scale = Tensor | int | None
 # labels (n,), rows (n, k), lists (n, 2, m), or labels, base, share and own part of smoothed labels
 Target = Tensor | tuple[Tensor, Tensor, Tensor, Tensor]
-
-# Rows of gradients from this width on have room for a bit for each class.
-MIN_BITS_IN_PLACE = 64
 
 # earlier versions of Triton want other arguments where a compiled kernel is launched
 _LAUNCHES_COMPILED = tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 3)
@@ -132,11 +131,8 @@ def launch_loss(
     inner = theta.shape[2] if theta.ndim == 3 else 0
     spec, alpha = parse_kernel(omega)
     lanes, peel = (1, False) if inner else lanes_of(theta, rows)
-    if form == "lists":
-        return _launch_lists(
-            theta, rows, scale, spec, lanes if not peel else 1, tightness, values, gradients,
-            (with_value, with_gradient, in_place),
-        )  # fmt: skip
+    if form == "lists" and peel:
+        lanes, peel = 1, False
     unit = 1 if peel or alpha else lanes
     stride, divisor, parts = 0, 1, 1
     if scale is None:
@@ -152,12 +148,17 @@ def launch_loss(
         Problem(
             spec.name, mode, form, k, inner, theta.dtype, lanes, peel, with_value, with_gradient,
             source, parts, careful=alpha > 0 and needs_care(alpha, theta.dtype),
+            listed=triton.next_power_of_2(rows.shape[-1] + 1) if form == "lists" else 0,
         )
     )  # fmt: skip
     widths = inner or n, k // unit, theta.stride(0) // unit, gradients.stride(0) // unit
     if form == "labels":
         targets: tuple[Tensor, ...] = (rows,)
         integers = *widths, stride, divisor, ignore_index, plan.max_steps
+    elif form == "lists":
+        bits, bit_stride = _bits(theta, gradients, plan, in_place)
+        targets = rows, bits
+        integers = n, rows.shape[2], *widths[1:], bit_stride, stride, divisor, plan.max_steps
     else:
         targets = rows, labels, mix
         integers = *widths, rows.stride(0) // unit, stride, divisor, plan.max_steps
@@ -168,40 +169,30 @@ def launch_loss(
     return values, gradients
 
 
-def _launch_lists(
-    theta: Tensor,
-    lists: Tensor,
-    scale: Scale,
-    spec: KernelSpec,
-    lanes: int,
-    tightness: float,
-    values: Tensor,
-    gradients: Tensor,
-    asked: tuple[bool, bool, bool],
-) -> tuple[Tensor, Tensor]:
-    """Losses and gradients at lists of classes, into the tensors for them."""
-    (n, _, m), k = lists.shape, theta.shape[1]
-    if not isinstance(scale, Tensor):
-        raise TypeError("lists of classes come with the weights of their rows")
-    with_value, with_gradient, in_place = asked
-    # a bit for each class: where the gradient will be, if that is not where the scores are
+def _bits(theta: Tensor, gradients: Tensor, plan: Plan, in_place: bool) -> tuple[Tensor, int]:
+    """Where rows have bits for their listed classes, and how many words apart.
+
+    That is where the gradients will be, if there is room and these are not where the scores are.
+    """
+    lanes, groups = (getattr(x, "value", x) for x in (plan.options.lanes, plan.options.groups))
+    words = ceil_div(ceil_div(theta.shape[1], lanes * groups), 32 // lanes) * groups
     n_bytes = gradients.stride(0) * gradients.element_size()
-    if with_gradient and not in_place and k >= MIN_BITS_IN_PLACE and n_bytes % 4 == 0:
-        bits, bit_stride = gradients, n_bytes // 4
-    else:
-        bit_stride = ceil_div(k, 32)
-        bits = theta.new_empty((n, bit_stride), dtype=torch.int32)
-    plan = plan_for(
-        Problem(
-            spec.name, spec.mode(tightness, has_labels=False), "lists", k, 0, theta.dtype, lanes,
-            False, with_value, with_gradient, "each", 1, listed=triton.next_power_of_2(m + 1),
-        )
-    )  # fmt: skip
-    widths = k // lanes, theta.stride(0) // lanes, gradients.stride(0) // lanes
-    integers = n, m, *widths, bit_stride, scale.stride(0), 1, plan.max_steps
-    tensors = theta, lists, bits, scale, values, gradients
-    launch(plan, (n,), tensors, integers, (plan.tolerance, tightness))
-    return values, gradients
+    if len(gradients) and not in_place and n_bytes % 4 == 0 and n_bytes >= 4 * words:
+        return gradients, n_bytes // 4
+    return theta.new_empty((len(theta), words), dtype=torch.int32), words
+
+
+def launch_lists(
+    indices: Tensor, values: Tensor, k: int, rest: str | None, is_log: bool, dtype: torch.dtype
+) -> Tensor:
+    """The lists (n, 2, m) of targets (n, m) with some rest."""
+    n, m = indices.shape
+    stride = m + (rest == "bucket")
+    lists = values.new_empty((n, 2, stride), dtype=dtype)
+    plan = _lists_plan(triton.next_power_of_2(stride), rest or "", is_log)
+    tensors = indices.contiguous(), values.contiguous(), lists
+    launch(plan, (ceil_div(n, plan.rows),), tensors, (n, m, k, stride))
+    return lists
 
 
 def _parts(target: Target, theta: Tensor) -> tuple[str, Tensor, Tensor, Tensor]:
@@ -221,19 +212,27 @@ def _mixture(share: Tensor, own: Tensor) -> Tensor:
     return torch.stack((share, own), 1)
 
 
-def _count(labels: Tensor, ignore_index: int) -> Tensor:
-    """How many labels count, in parts."""
-    n = len(labels)
-    plan = _count_plan()
+def _count(rows: Tensor, ignore_index: int) -> Tensor:
+    """How many labels, or lists, count, in parts."""
+    n, kernel = len(rows), count_labels if rows.ndim == 1 else count_lists
+    plan = _count_plan(kernel)
     parts = min(triton.next_power_of_2(ceil_div(n, plan.constants["BLOCK"])), 32)
-    counts = labels.new_empty(parts, dtype=torch.int32)
-    launch(plan, (parts,), (labels, counts), (n, ignore_index))
+    counts = rows.new_empty(parts, dtype=torch.int32)
+    launch(plan, (parts,), (rows, counts), (n, ignore_index if rows.ndim == 1 else rows.shape[2]))
     return counts
 
 
 @functools.cache
-def _count_plan() -> Plan:
-    return Plan(count_labels, {"BLOCK": 2048, "num_warps": 8})
+def _count_plan(kernel: Any) -> Plan:
+    block, warps = (2048, 8) if kernel is count_labels else (512, 4)
+    return Plan(kernel, {"BLOCK": block, "num_warps": warps})
+
+
+@functools.cache
+def _lists_plan(listed: int, rest: str, is_log: bool) -> Plan:
+    rows = max(2048 // listed, 1)
+    shape = {"REST_KIND": rest, "IS_LOG": is_log, "ROWS": rows, "LISTED": listed}
+    return Plan(make_lists, {**shape, "num_warps": 4 if listed <= 2048 else 8}, rows)
 
 
 @functools.cache

@@ -4,8 +4,8 @@ All classes that are not listed have the target 0, and enter a loss through sums
 the others do beside a label: its passes are those of :mod:`.labels`. They leave the listed classes
 out by a bit for each class, which the program of a row sets before it reads the row. The bits lie
 where the row's gradient will be, or, if that is in place of the scores, in a buffer of their own.
-Each listed class has its own score and target in registers, and its entry of the gradient is
-written after all others.
+Each listed class has its own score and target in registers. Its score is read when the cache has
+all of the row, and its entry of the gradient is written over that of its block.
 
 - Logistic: the others are one class more, whose score is their log-sum-exp and whose target is 0,
   or the rest that the list has. What is left is a short row of proportions in registers.
@@ -39,7 +39,7 @@ from .labels import (
     sums_of_maxima,
     sums_of_row,
 )
-from .math import exp
+from .math import exp, relu
 from .proportions import softmax_rows
 from .root import solve_tau
 from .tiles import write_zeros
@@ -51,18 +51,26 @@ REST: tl.constexpr = tl.constexpr(-2)
 
 
 @triton.jit
-def _set_bits(bits, classes, is_class, k, o: tl.constexpr):
+def _set_bits(bits, classes, is_class, groups, o: tl.constexpr):
     """Set the bits of the listed classes, and clear all others, for all threads to see."""
-    words = tl.cdiv(k, 32)
+    BLOCKS: tl.constexpr = 32 // o.lanes
     zero = tl.zeros((o.groups,), tl.int32)
-    for block in range(tl.cdiv(words, o.groups)):
-        word = block * o.groups + tl.arange(0, o.groups)
-        tl.store(bits + word, zero, mask=word < words)
+    for i in range(tl.cdiv(tl.cdiv(groups, o.groups), BLOCKS)):
+        tl.store(bits + i * o.groups + tl.arange(0, o.groups), zero)
     tl.debug_barrier()
-    bit = tl.full(classes.shape, 1, tl.int32) << (classes % 32)
-    tl.atomic_or(bits + classes // 32, bit, mask=is_class, sem="relaxed", scope="cta")
+    group = classes // o.lanes
+    block = group // o.groups
+    bit = tl.full(classes.shape, 1, tl.int32) << (block % BLOCKS * o.lanes + classes % o.lanes)
+    word = block // BLOCKS * o.groups + group % o.groups
+    tl.atomic_or(bits + word, bit, mask=is_class, sem="relaxed", scope="cta")
     tl.debug_barrier()
-    return bits.to(tl.pointer_type(tl.uint8), bitcast=True)
+
+
+@triton.jit
+def _own_scores(start, classes, is_class, k, o: tl.constexpr):
+    """The scores of the listed classes: −∞ where there is none, and NaN out of range."""
+    x = tl.load(start + classes, mask=is_class, other=float("-inf")).to(o.acc)
+    return tl.where(classes >= k, float("nan"), x)
 
 
 @triton.jit
@@ -106,17 +114,16 @@ def list_rows(
     is_class = (classes >= 0) & (classes < k)
     is_any = tl.max(tl.max((classes != PADDING).to(tl.int32), axis=1), axis=0) > 0
     if is_any & (weight != 0):
-        x = tl.load(start + classes, mask=is_class, other=float("-inf")).to(o.acc)
-        x = tl.where(classes >= k, float("nan"), x)
         rest = _total(tl.where(classes == REST, y, 0.0))
         y = tl.where(classes >= 0, y, 0.0)
-        words = bits.to(tl.pointer_type(tl.int32), bitcast=True) + row * bit_stride
-        own = _set_bits(words, classes, is_class, k, o)
+        own = bits.to(tl.pointer_type(tl.int32), bitcast=True) + row * bit_stride
+        _set_bits(own, classes, is_class, groups, o)
         if o.power == 0:
             tops, totals = running_sums(start, groups, own, o)
             tau = tl.max(tops, axis=0)
             tau = tl.where(tau == float("-inf"), 0.0, tau)
             total = tl.sum(totals * tl.exp(tops - tau), axis=0)
+            x = _own_scores(start, classes, is_class, k, o)
             is_others = place == m
             x = tl.where(is_others, tau + tl.log(total), x)
             y = tl.where(is_others, rest, y)
@@ -131,6 +138,7 @@ def list_rows(
             tops = block_maxima(start, groups, own, o)
             peaks = tl.max(tops, axis=1)
             highest = tl.max(peaks, axis=0)
+            x = _own_scores(start, classes, is_class, k, o)
             top = tl.maximum(highest, tl.max(tl.max(x, axis=1), axis=0))
             x -= top
             peaks -= top
@@ -155,6 +163,8 @@ def list_rows(
             tl.store(value + row, loss * weight)
         if o.with_gradient:
             factor *= weight
+            listed = (difference * weight).to(gradient.dtype.element_ty)
+            block_of_class = tl.where(is_class, classes // (o.groups * o.lanes), -1)
             blocks = tl.cdiv(groups, o.groups)
             for i in range(blocks):
                 # a second read goes backwards: the end of the row is what the cache still holds
@@ -171,12 +181,61 @@ def list_rows(
                     tl.store(out + cols, p, cache_modifier=".cs")
                 else:
                     tl.store(out + cols, p, mask=inside[:, None], cache_modifier=".cs")
-            # all of the row is written before its listed classes are
-            tl.debug_barrier()
-            listed = (difference * weight).to(gradient.dtype.element_ty)
-            tl.store(out + classes, listed, mask=is_class)
+                # over what is written, while the cache has it
+                tl.debug_barrier()
+                tl.store(out + classes, listed, mask=block_of_class == block)
     else:
         if o.with_value:
             tl.store(value + row, 0.0 * weight)
         if o.with_gradient:
             write_zeros(out, groups, o)
+
+
+@triton.jit
+def make_lists(
+    indices, values, lists, n, m, k, stride,
+    REST_KIND: tl.constexpr, IS_LOG: tl.constexpr, ROWS: tl.constexpr, LISTED: tl.constexpr,
+):  # fmt: skip
+    """What :meth:`.SparseTargets.lists` does, in one pass; ``stride`` is m, or m + 1 with a rest."""
+    row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
+    place = tl.arange(0, LISTED)[None, :]
+    inside = (row < n) & (place < m)
+    classes = tl.load(indices + row * m + place, mask=inside, other=-1).to(tl.int64)
+    is_class = classes >= 0
+    is_any = tl.max(is_class.to(tl.int32), axis=1)[:, None] > 0
+    nothing = float("-inf") if IS_LOG else 0.0
+    y = tl.load(values + row * m + place, mask=is_class, other=nothing).to(tl.float64)
+    if IS_LOG:
+        if REST_KIND == "renormalize":
+            top = tl.max(y, axis=1)[:, None]
+            y -= tl.where(top == float("-inf"), 0.0, top)
+        y = tl.exp(y)
+    total = tl.sum(y, axis=1)[:, None]
+    if REST_KIND == "renormalize":
+        y /= tl.where(is_any, total, 1.0)
+    numbers = tl.minimum(tl.maximum(classes, PADDING), k)
+    if REST_KIND == "bucket":
+        is_rest = place == m
+        numbers = tl.where(is_rest & is_any, REST, numbers)
+        y = tl.where(is_rest & is_any, relu(1.0 - total), y)
+    KIND: tl.constexpr = lists.dtype.element_ty
+    at = lists + row * 2 * stride + place
+    mask = (row < n) & (place < stride)
+    tl.store(at, numbers.to(KIND), mask=mask)
+    tl.store(at + stride, y.to(KIND), mask=mask)
+
+
+@triton.jit
+def count_lists(lists, counts, n, m, BLOCK: tl.constexpr):
+    """How many rows have a class; each program leaves the count of its part."""
+    total = tl.zeros((BLOCK,), tl.int32)
+    for first in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
+        row = tl.arange(0, BLOCK).to(tl.int64) + first
+        is_empty = row < n
+        for place in range(m):
+            # nearly all rows begin with a class
+            if tl.max(is_empty.to(tl.int32), axis=0) > 0:
+                number = tl.load(lists + row * 2 * m + place, mask=is_empty, other=PADDING)
+                is_empty = is_empty & (number == PADDING)
+        total += ((row < n) ^ is_empty).to(tl.int32)
+    tl.store(counts + tl.program_id(0), tl.sum(total, axis=0))

@@ -52,8 +52,8 @@ class Problem:
     """Rows of one kind, which share a plan.
 
     ``target`` is "labels", "rows", "smoothed" or "weighted" (see :mod:`.tiles`), or "lists" of less
-    than ``listed`` classes (a power of two); ``scale`` says
-    where row weights come from (see :mod:`.weights`), in how many ``parts`` if they are counted.
+    than ``listed`` classes (a power of two). ``scale`` says where row weights come from (see
+    :mod:`.weights`), in how many ``parts`` if they are counted.
     ``inner`` is not 0 where scores have shape (outer, k, inner). ``lanes`` and ``peel`` say how
     rows are aligned.
     """
@@ -124,6 +124,11 @@ class Plan:
     max_steps: int = 0
     tolerance: float = 0.0
     launchers: dict[Any, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def options(self) -> Any:
+        """What a kernel of losses is compiled for."""
+        return self.constants["o"]
 
 
 def is_interpreted() -> bool:
