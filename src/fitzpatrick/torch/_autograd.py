@@ -28,10 +28,27 @@ from torch.autograd import Function
 from . import _operators as operators
 from . import _reference as reference
 from ._arguments import check_one_forward_level, is_plain, rows_along
-from ._engines import compute, compute_entries, kernel_of, scale_, takes_columns
+from ._engines import (
+    compute,
+    compute_entries,
+    kernel_of,
+    scale_,
+    takes_columns,
+    takes_transforms,
+)
 from ._handles import LossCall
 from ._stats import StatsRequest, stats_of
-from ._targets import Scale, Smoothed, Target, as_rows, parts_of, scale_vector, target_of
+from ._targets import (
+    Scale,
+    Smoothed,
+    Target,
+    as_rows,
+    parts_of,
+    scale_vector,
+    target_of,
+    working_dtype,
+)
+from ._transform import Transform
 
 Gradients = tuple[Tensor | None, ...]
 Rows = Callable[..., Tensor]
@@ -271,6 +288,77 @@ def _pull_back_rows(
     return (rows,)
 
 
+def _pull_back_transformed(
+    scale: Scale,
+    call: LossCall,
+    transform: Transform,
+    by_rows: Callable[[Tensor, Transform], Tensor],
+    tensors: Any,
+    gradients: Gradients | None,
+    upstream: Tensor,
+    needed: Any,
+) -> Gradients:
+    """Into scores and their factor by a kernel, or through ``by_rows`` if differentiated again."""
+    theta, factor, *parts = tensors
+    if torch.is_grad_enabled() or not is_plain(upstream):
+        leaves = [x for x, need in zip((theta, factor), needed, strict=False) if need]
+        with torch.enable_grad():
+            loss = by_rows(theta, transform if factor is None else transform.scaled_by(factor))
+        graph = {"create_graph": torch.is_grad_enabled()}
+        found = iter(torch.autograd.grad(loss, leaves, upstream.to(loss.dtype), **graph))
+        return tuple(next(found) if need else None for need in needed[:2])
+    if gradients is not None and gradients[0] is not None:
+        rows, by_factor = scale_(gradients[0], upstream, call.engine), gradients[1]
+        by_factor = by_factor if by_factor is None else by_factor * upstream
+    else:
+        factors = scale_vector(scale, theta, parts[0], call.ignore_index) * upstream
+        by_factor = None if factor is None else factors.new_empty(factors.shape)
+        given = theta, target_of(tuple(parts)), factors, call
+        told = {"transform": transform.in_kernel, "by_factor": by_factor}
+        _, rows = compute(*given, with_value=False, **told)
+    if by_factor is None:
+        return rows, None
+    total = by_factor.sum() / transform.temperature
+    return rows, total.to(factor.dtype).reshape(factor.shape)
+
+
+def _transformed_rows(
+    theta: Tensor,
+    target: Target,
+    scale: Scale,
+    call: LossCall,
+    transform: Transform,
+    is_summed: bool,
+    stats: StatsRequest | None,
+) -> Tensor:
+    """As :func:`loss_rows` of scores that a kernel changes on its way."""
+    factor = transform.logit_scale if isinstance(transform.logit_scale, Tensor) else None
+    parts = parts_of(target)
+    if theta.ndim == 3 and not _takes_columns(theta, target, call):
+        theta = rows_along(theta, 1)
+    is_learned = factor is not None and factor.requires_grad
+    needs_grad = (theta.requires_grad or is_learned) and torch.is_grad_enabled()
+    is_fused = needs_grad and is_summed and theta.dtype not in (torch.float16, torch.float64)
+    by_factor = None
+    if is_fused and is_learned:
+        by_factor = theta.new_empty(parts[0].shape[:1], dtype=working_dtype(theta))
+    loss, gradient = compute(
+        theta.detach(), target, scale, call, with_gradient=is_fused, stats=stats,
+        transform=transform.in_kernel, by_factor=by_factor,
+    )  # fmt: skip
+    loss = loss.sum() if is_summed else loss
+    if not needs_grad:
+        return loss
+
+    def by_rows(theta: Tensor, transform: Transform) -> Tensor:
+        given = transform.apply(theta), target, scale, call
+        return loss_rows(*given, is_summed=is_summed, is_eager=is_plain(theta))
+
+    pull_back = functools.partial(_pull_back_transformed, scale, call, transform, by_rows)
+    kept = (gradient, by_factor) if is_fused else None
+    return computed_loss(loss, pull_back, kept, theta, factor, *parts)
+
+
 def few_labels(
     theta: Tensor, target: Any, omega: str, tightness: float, ignore_index: Any, reduction: str
 ) -> Tensor | None:
@@ -413,11 +501,13 @@ def loss_rows(
     is_summed: bool,
     is_eager: bool,
     stats: StatsRequest | None = None,
+    transform: Transform | None = None,
 ) -> Tensor:
     """scale · L(y, θ) of each row, shape (n,), or their sum, with all derivatives in θ.
 
     Labels may come with scores of shape (outer, k, inner), whose columns are the rows. The tensors
-    are ordinary ones if ``is_eager``. A request for numbers of the rows is answered.
+    are ordinary ones if ``is_eager``. A request for numbers of the rows is answered. The loss sees
+    the scores after the transform.
     """
     parts, has_graph = parts_of(target), torch.is_grad_enabled()
     is_learned = isinstance(scale, Tensor) and scale.requires_grad and has_graph
@@ -425,6 +515,14 @@ def loss_rows(
     is_dispatched = not is_eager or (is_learned and not is_target_learned)
     if is_target_learned and not is_dispatched:
         no_target_derivative()
+    if transform is not None:
+        learned = transform.logit_scale
+        is_near = not isinstance(learned, Tensor) or (
+            is_plain(learned) and learned.device == theta.device
+        )
+        if not is_dispatched and is_near and takes_transforms(target, call):
+            return _transformed_rows(theta, target, scale, call, transform, is_summed, stats)
+        theta = transform.apply(theta)
     if theta.ndim == 3 and (is_dispatched or not _takes_columns(theta, target, call)):
         theta = rows_along(theta, 1)
     if is_dispatched:  # for compilers, transforms and learned weights

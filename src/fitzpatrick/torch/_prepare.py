@@ -26,6 +26,7 @@ from ._sparse_targets import (
     tensors_of,
 )
 from ._targets import Weighing, working_dtype
+from ._transform import Transform
 
 if TYPE_CHECKING:  # PyTorch may come without it
     from torch.distributed import ProcessGroup
@@ -46,6 +47,7 @@ class ClassOptions(NamedTuple):
     return_stats: bool = False
     dim: SupportsIndex | None = None
     row_groups: tuple["ProcessGroup", ...] = ()  # of a DTensor, with other rows
+    transform: Transform | None = None  # of scores that are not transformed yet
 
 
 class ClassRows(NamedTuple):

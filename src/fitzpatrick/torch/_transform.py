@@ -47,12 +47,27 @@ class Transform(NamedTuple):
             )
         return self
 
+    def scaled_by(self, scale: Tensor) -> "Transform":
+        """The transform with another ``logit_scale``."""
+        return self._replace(logit_scale=scale)
+
     @property
     def factor(self) -> float | Tensor:
         """What multiplies the scores."""
         scale = self.logit_scale
         scale = scale.reshape(()) if isinstance(scale, Tensor) else scale
         return scale / self.temperature
+
+    @property
+    def in_kernel(self) -> "KernelTransform":
+        """What a kernel is told."""
+        scale, is_one = self.logit_scale, False
+        if isinstance(scale, Tensor):
+            factor: Tensor | float = scale.detach().reshape(()) / self.temperature
+        else:
+            factor = scale / self.temperature
+            is_one = factor == 1.0
+        return KernelTransform(None if is_one else factor, self.softcap or 0.0)
 
     @property
     def cap(self) -> float:
@@ -77,6 +92,13 @@ class Transform(NamedTuple):
             capped = torch.tanh(scores / self.softcap) * self.softcap
             scores = torch.where(scores == -math.inf, scores, capped)
         return self.scale(scores)
+
+
+class KernelTransform(NamedTuple):
+    """A factor of scores, or None, and a cap before it, or 0, inside of a kernel."""
+
+    factor: Tensor | float | None
+    cap: float
 
 
 def cap_(scores: Tensor, cap: float) -> Tensor:

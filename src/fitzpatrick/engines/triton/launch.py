@@ -13,7 +13,7 @@ or None for one over the number of labels that are not ``ignore_index``.
 
 import functools
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import triton
@@ -36,9 +36,10 @@ from .specs import KernelSpec, parse_kernel
 from .weights import count_labels, scale_rows
 
 __all__ = [
+    "Extras",
     "is_interpreted",
-    "launch_loss",
     "launch_lists",
+    "launch_loss",
     "scale_rows_",
     "takes_columns",
 ]
@@ -46,6 +47,34 @@ __all__ = [
 Scale = Tensor | int | None
 # labels (n,), rows (n, k), lists (n, 2, m), or labels, base, share and own part of smoothed labels
 Target = Tensor | tuple[Tensor, Tensor, Tensor, Tensor]
+
+# Up to this cap half precision does not see what a tanh without digits near 0 leaves out.
+MAX_ROUGH_CAP = 64.0
+
+
+class Extras(NamedTuple):
+    """What kernels of class indices and lists do besides: see :mod:`.transform`.
+
+    ``factor`` multiplies the scores, whose cap is 0 without one. The derivatives of the rows in the
+    factor, (n,), and their numbers, (n, 4), are written into the tensors for them.
+    """
+
+    factor: Tensor | None = None
+    cap: float = 0.0
+    by_factor: Tensor | None = None
+    numbers: Tensor | None = None
+
+    @property
+    def transform(self) -> str:
+        """What happens to the scores, as kernels call it."""
+        if self.factor is None:
+            return "cap" if self.cap else ""
+        return "both" if self.cap else "scale"
+
+    def needs_care(self, dtype: torch.dtype) -> bool:
+        """True if tanh needs its digits near 0."""
+        return self.cap > 0 and not (dtype.itemsize == 2 and self.cap <= MAX_ROUGH_CAP)
+
 
 # earlier versions of Triton want other arguments where a compiled kernel is launched
 _LAUNCHES_COMPILED = tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 3)
@@ -111,6 +140,7 @@ def launch_loss(
     with_value: bool = True,
     with_gradient: bool = True,
     in_place: bool = False,
+    extras: Extras | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Losses and gradients, empty where they are not wanted.
 
@@ -130,6 +160,7 @@ def launch_loss(
         rows = rows.contiguous()
     inner = theta.shape[2] if theta.ndim == 3 else 0
     spec, alpha = parse_kernel(omega)
+    extras = extras or Extras()
     lanes, peel = (1, False) if inner else lanes_of(theta, rows)
     if form == "lists" and peel:
         lanes, peel = 1, False
@@ -147,7 +178,10 @@ def launch_loss(
     plan = plan_for(
         Problem(
             spec.name, mode, form, k, inner, theta.dtype, lanes, peel, with_value, with_gradient,
-            source, parts, careful=alpha > 0 and needs_care(alpha, theta.dtype),
+            source, parts,
+            careful=extras.needs_care(theta.dtype) or (alpha > 0 and needs_care(alpha, theta.dtype)),
+            transform=extras.transform, learned=extras.by_factor is not None and with_gradient,
+            stats=extras.numbers is not None,
             listed=triton.next_power_of_2(rows.shape[-1] + 1) if form == "lists" else 0,
         )
     )  # fmt: skip
@@ -163,8 +197,13 @@ def launch_loss(
         targets = rows, labels, mix
         integers = *widths, rows.stride(0) // unit, stride, divisor, plan.max_steps
     tensors = theta, *targets, scale, values, gradients
+    if form in ("labels", "lists") and not alpha:
+        others = extras.factor, extras.by_factor, extras.numbers
+        tensors += tuple(values if x is None else x for x in others)  # what is not there is not read
     programs = n // inner * ceil_div(inner, plan.rows) if inner else ceil_div(n, plan.rows)
     floats = (plan.tolerance, alpha - 1, tightness) if alpha else (plan.tolerance, tightness)
+    if form in ("labels", "lists") and not alpha:
+        floats += (extras.cap,)
     launch(plan, (programs,), tensors, integers, floats)
     return values, gradients
 

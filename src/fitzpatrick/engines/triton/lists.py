@@ -43,6 +43,18 @@ from .math import exp, relu
 from .proportions import softmax_rows
 from .root import solve_tau
 from .tiles import write_zeros
+from .transform import (
+    along_factor,
+    capped,
+    finite_top,
+    load_transform,
+    merged,
+    over_places,
+    scaled,
+    store_numbers,
+    sums_of_block,
+    with_slope,
+)
 from .weights import row_weight
 
 # In place of class numbers: no class, and all that are not listed.
@@ -67,10 +79,10 @@ def _set_bits(bits, classes, is_class, groups, o: tl.constexpr):
 
 
 @triton.jit
-def _own_scores(start, classes, is_class, k, o: tl.constexpr):
-    """The scores of the listed classes: −∞ where there is none, and NaN out of range."""
+def _own_scores(start, classes, is_class, k, given, o: tl.constexpr):
+    """Capped scores of the listed classes: −∞ where there is none, and NaN out of range."""
     x = tl.load(start + classes, mask=is_class, other=float("-inf")).to(o.acc)
-    return tl.where(classes >= k, float("nan"), x)
+    return capped(tl.where(classes >= k, float("nan"), x), given, o)
 
 
 @triton.jit
@@ -95,9 +107,9 @@ def _short_row(x, y, c, is_read, o: tl.constexpr):
 
 @triton.jit(do_not_specialize=["divisor", "tightness"])
 def list_rows(
-    theta, lists, bits, scale, value, gradient,
+    theta, lists, bits, scale, value, gradient, factors, by_factor, numbers,
     n, m, groups, theta_groups, out_groups, bit_stride, scale_stride, divisor, max_steps,
-    tolerance, tightness: tl.float64, o: tl.constexpr,
+    tolerance, tightness: tl.float64, cap: tl.float64, o: tl.constexpr,
 ):  # fmt: skip
     """One row of any width; widths and strides are counted in groups of lanes."""
     c = tightness_of(tightness, o)
@@ -113,17 +125,34 @@ def list_rows(
     y = tl.load(at + m, mask=place < m, other=0.0).to(o.acc)
     is_class = (classes >= 0) & (classes < k)
     is_any = tl.max(tl.max((classes != PADDING).to(tl.int32), axis=1), axis=0) > 0
-    if is_any & (weight != 0):
-        rest = _total(tl.where(classes == REST, y, 0.0))
-        y = tl.where(classes >= 0, y, 0.0)
-        own = bits.to(tl.pointer_type(tl.int32), bitcast=True) + row * bit_stride
+    rest = _total(tl.where(classes == REST, y, 0.0))
+    y = tl.where(classes >= 0, y, 0.0)
+    given = load_transform(factors, cap, o)
+    own = bits.to(tl.pointer_type(tl.int32), bitcast=True) + row * bit_stride
+    scores = start, groups, own, given
+    if o.stats:
         _set_bits(own, classes, is_class, groups, o)
+        tops, totals, means = running_sums(scores, o)
+        x = scaled(_own_scores(start, classes, is_class, k, given, o), given, o)
+        x = tl.where(is_class, x, float("-inf"))
+        b, s, d = sums_of_block(x, o)
+        b, s, d = over_places(b, s, d)
+        h, total, mean = over_places(tops, totals, means)
+        h, total, mean = merged(h, total, mean, b, s, d)
+        score = _total(tl.where(y > 0, x * y, 0.0))
+        most = tl.max(tl.max(y, axis=1), axis=0)
+        best = tl.max(tl.max(tl.where(y == most, x, float("-inf")), axis=1), axis=0)
+        store_numbers(numbers, row, row < n, h, total, mean, score, best)
+    if is_any & (weight != 0):
+        if not o.stats:
+            _set_bits(own, classes, is_class, groups, o)
         if o.power == 0:
-            tops, totals = running_sums(start, groups, own, o)
-            tau = tl.max(tops, axis=0)
-            tau = tl.where(tau == float("-inf"), 0.0, tau)
+            if not o.stats:
+                tops, totals, means = running_sums(scores, o)
+            tau = finite_top(tl.max(tops, axis=0))
             total = tl.sum(totals * tl.exp(tops - tau), axis=0)
-            x = _own_scores(start, classes, is_class, k, o)
+            own_u = _own_scores(start, classes, is_class, k, given, o)
+            x = scaled(own_u, given, o)
             is_others = place == m
             x = tl.where(is_others, tau + tl.log(total), x)
             y = tl.where(is_others, rest, y)
@@ -135,25 +164,26 @@ def list_rows(
             active = tl.full((o.groups,), 1, tl.int1)
         else:
             # maxima are entries of the row: their own τ is a lower bound that leaves little to do
-            tops = block_maxima(start, groups, own, o)
-            peaks = tl.max(tops, axis=1)
+            maxima = block_maxima(scores, o)
+            peaks = tl.max(maxima, axis=1)
             highest = tl.max(peaks, axis=0)
-            x = _own_scores(start, classes, is_class, k, o)
+            own_u = _own_scores(start, classes, is_class, k, given, o)
+            x = scaled(own_u, given, o)
             top = tl.maximum(highest, tl.max(tl.max(x, axis=1), axis=0))
             x -= top
             peaks -= top
             v = ramp_score(x, y, c, o)
             tau = ramp_start(tl.maximum(highest - top, tl.max(tl.max(v, axis=1), axis=0)), c, o)
             tau, low = solve_tau(
-                sums_of_maxima, (tops - top, tau, (x, y), c),
+                sums_of_maxima, (maxima - top, tau, (x, y), c),
                 tau, tl.zeros((), o.acc), max_steps, tolerance, o,
             )  # fmt: skip
             # not above the root of all entries, whatever rounding did to that of the maxima
             tau, low = solve_tau(
-                sums_of_row, (start, groups, own, top, peaks, tau, (x, y), c),
+                sums_of_row, (scores, top, peaks, tau, (x, y), c),
                 tau, low - 2 * tolerance, max_steps, tolerance, o,
             )  # fmt: skip
-            _, highs = powers_above(start, groups, own, top, peaks, tau, tau, low, o.power + 1, o)
+            _, highs = powers_above(scores, top, peaks, tau, tau, low, o.power + 1, o)
             factor = tl.where(tau == tau, ramp_scale(c, o), tau)
             difference, losses = ramp_terms((v - tau) - low, y, c, o)
             difference += tl.where(tau == tau, 0.0, tau)
@@ -163,7 +193,12 @@ def list_rows(
             tl.store(value + row, loss * weight)
         if o.with_gradient:
             factor *= weight
-            listed = (difference * weight).to(gradient.dtype.element_ty)
+            difference *= weight
+            terms = tl.zeros((o.groups,), o.acc)
+            if o.learned:
+                of_classes = tl.where(is_class, difference, 0.0)
+                by_classes = _total(along_factor(of_classes, own_u))
+            listed = with_slope(difference, own_u, given, o).to(gradient.dtype.element_ty)
             block_of_class = tl.where(is_class, classes // (o.groups * o.lanes), -1)
             blocks = tl.cdiv(groups, o.groups)
             for i in range(blocks):
@@ -171,12 +206,18 @@ def list_rows(
                 block = blocks - 1 - i if o.power == 0 else i
                 inside = inside_row(block, groups, o)
                 if o.power == 0:
-                    cols, z = load_block(start, block, None if o.even else inside, o, "evict_first")
+                    cols, u = load_block(start, block, None if o.even else inside, o, "evict_first")
                 else:
                     mask = active if o.even else active & inside
-                    cols, z = load_block(start, block, mask, o, "")
+                    cols, u = load_block(start, block, mask, o, "")
+                u = capped(u, given, o)
+                z = scaled(u, given, o)
+                if o.power > 0:
                     z -= top
-                p = (others_at(z, tau, low, o) * factor).to(gradient.dtype.element_ty)
+                p = others_at(z, tau, low, o) * factor
+                if o.learned:
+                    terms += tl.sum(along_factor(p, u), axis=1)
+                p = with_slope(p, u, given, o).to(gradient.dtype.element_ty)
                 if o.even:
                     tl.store(out + cols, p, cache_modifier=".cs")
                 else:
@@ -184,10 +225,14 @@ def list_rows(
                 # over what is written, while the cache has it
                 tl.debug_barrier()
                 tl.store(out + classes, listed, mask=block_of_class == block)
+            if o.learned:
+                tl.store(by_factor + row, by_classes + tl.sum(terms, axis=0))
     else:
         if o.with_value:
             tl.store(value + row, 0.0 * weight)
         if o.with_gradient:
+            if o.learned:
+                tl.store(by_factor + row, 0.0)
             write_zeros(out, groups, o)
 
 

@@ -53,7 +53,8 @@ class Problem:
 
     ``target`` is "labels", "rows", "smoothed" or "weighted" (see :mod:`.tiles`), or "lists" of less
     than ``listed`` classes (a power of two). ``scale`` says where row weights come from (see
-    :mod:`.weights`), in how many ``parts`` if they are counted.
+    :mod:`.weights`), in how many ``parts`` if they are counted. ``transform`` is what happens to
+    the scores (see :mod:`.transform`); ``learned`` and ``stats`` ask for more numbers of each row.
     ``inner`` is not 0 where scores have shape (outer, k, inner). ``lanes`` and ``peel`` say how
     rows are aligned.
     """
@@ -72,6 +73,9 @@ class Problem:
     parts: int
     careful: bool = False
     listed: int = 0
+    transform: str = ""
+    learned: bool = False
+    stats: bool = False
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,9 @@ class Options(KernelOptions):
     guess: bool = False
     careful: bool = False
     listed: int = 0
+    transform: str = ""
+    learned: bool = False
+    stats: bool = False
 
 
 @dataclass(frozen=True)
