@@ -223,7 +223,7 @@ def inside_row(block, groups, o: tl.constexpr):
 
 
 @triton.jit
-def _without_own(x, cols, block, own, word, o: tl.constexpr):
+def without_own(x, cols, block, own, word, o: tl.constexpr):
     """Scores with −∞ at the label ``own``, or at a list's classes, and the word that has their bits.
 
     A group has a bit for each lane, and a word those of its groups in some blocks.
@@ -254,7 +254,7 @@ def running_sums(scores, o: tl.constexpr):
     for block in range(tl.cdiv(groups, o.groups)):
         mask = None if o.even else inside_row(block, groups, o)
         cols, x = load_block(start, block, mask, o, "evict_last")
-        x, word = _without_own(seen(x, given, o), cols, block, own, word, o)
+        x, word = without_own(seen(x, given, o), cols, block, own, word, o)
         higher = tl.maximum(tops, tl.max(x, axis=1))
         base = finite_top(higher)
         d = x - base[:, None]
@@ -272,11 +272,12 @@ def block_maxima(scores, o: tl.constexpr):
     """The maximum over the blocks, for each place in the tile."""
     start, groups, own, given = scores
     tops = tl.full((o.groups, o.lanes), float("-inf"), o.acc)
-    word = tl.zeros((o.groups,), tl.int32)
     for block in range(tl.cdiv(groups, o.groups)):
         mask = None if o.even else inside_row(block, groups, o)
         cols, x = load_block(start, block, mask, o, "")
-        x, word = _without_own(seen(x, given, o), cols, block, own, word, o)
+        x = seen(x, given, o)
+        if o.target != "lists":
+            x, _ = without_own(x, cols, block, own, own, o)
         tops = tl.maximum(tops, x, propagate_nan=tl.PropagateNan.ALL)
     return tops
 
@@ -306,7 +307,7 @@ def powers_above(scores, top, peaks, beside, tau, low, SECOND: tl.constexpr, o: 
     for block in range(tl.cdiv(groups, o.groups)):
         mask = active if o.even else active & inside_row(block, groups, o)
         cols, x = load_block(start, block, mask, o, "")
-        x, word = _without_own(seen(x, given, o), cols, block, own, word, o)
+        x, word = without_own(seen(x, given, o), cols, block, own, word, o)
         r = relu(((x - top) - tau) - low)
         powers += sum_of_powers(r, o.power)
         seconds += sum_of_powers(r, SECOND)

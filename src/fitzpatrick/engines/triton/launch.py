@@ -190,7 +190,7 @@ def launch_loss(
         targets: tuple[Tensor, ...] = (rows,)
         integers = *widths, stride, divisor, ignore_index, plan.max_steps
     elif form == "lists":
-        bits, bit_stride = _bits(theta, gradients, plan, in_place)
+        bits, bit_stride = _bits(theta, gradients, plan, in_place or extras.by_factor is not None)
         targets = rows, bits
         integers = n, rows.shape[2], *widths[1:], bit_stride, stride, divisor, plan.max_steps
     else:
@@ -208,15 +208,15 @@ def launch_loss(
     return values, gradients
 
 
-def _bits(theta: Tensor, gradients: Tensor, plan: Plan, in_place: bool) -> tuple[Tensor, int]:
+def _bits(theta: Tensor, gradients: Tensor, plan: Plan, apart: bool) -> tuple[Tensor, int]:
     """Where rows have bits for their listed classes, and how many words apart.
 
-    That is where the gradients will be, if there is room and these are not where the scores are.
+    That is where the gradients will be, if there is room, unless bits have to be apart.
     """
     lanes, groups = (getattr(x, "value", x) for x in (plan.options.lanes, plan.options.groups))
     words = ceil_div(ceil_div(theta.shape[1], lanes * groups), 32 // lanes) * groups
     n_bytes = gradients.stride(0) * gradients.element_size()
-    if len(gradients) and not in_place and n_bytes % 4 == 0 and n_bytes >= 4 * words:
+    if len(gradients) and not apart and n_bytes % 4 == 0 and n_bytes >= 4 * words:
         return gradients, n_bytes // 4
     return theta.new_empty((len(theta), words), dtype=torch.int32), words
 

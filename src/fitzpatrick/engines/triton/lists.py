@@ -38,6 +38,7 @@ from .labels import (
     running_sums,
     sums_of_maxima,
     sums_of_row,
+    without_own,
 )
 from .math import exp, relu
 from .proportions import softmax_rows
@@ -76,6 +77,19 @@ def _set_bits(bits, classes, is_class, groups, o: tl.constexpr):
     word = block // BLOCKS * o.groups + group % o.groups
     tl.atomic_or(bits + word, bit, mask=is_class, sem="relaxed", scope="cta")
     tl.debug_barrier()
+
+
+@triton.jit
+def _without_listed(maxima, bits, groups, o: tl.constexpr):
+    """Maxima over the blocks with −∞ in the places of listed classes; NaN stays."""
+    BLOCKS: tl.constexpr = 32 // o.lanes
+    lanes = tl.zeros((o.groups,), tl.int32)
+    for i in range(tl.cdiv(tl.cdiv(groups, o.groups), BLOCKS)):
+        word = tl.load(bits + i * o.groups + tl.arange(0, o.groups))
+        for block in tl.static_range(BLOCKS):
+            lanes |= word >> (block * o.lanes)
+    bit = lanes[:, None] & (1 << tl.arange(0, o.lanes))[None, :]
+    return tl.where((bit != 0) & (maxima == maxima), float("-inf"), maxima)
 
 
 @triton.jit
@@ -163,7 +177,8 @@ def list_rows(
             top, low = tl.zeros((), o.acc), tau
             active = tl.full((o.groups,), 1, tl.int1)
         else:
-            # maxima are entries of the row: their own τ is a lower bound that leaves little to do
+            # maxima are entries of the row, or, where a listed class may be one, left out: their own τ
+            # is a lower bound that leaves little to do
             maxima = block_maxima(scores, o)
             peaks = tl.max(maxima, axis=1)
             highest = tl.max(peaks, axis=0)
@@ -175,7 +190,7 @@ def list_rows(
             v = ramp_score(x, y, c, o)
             tau = ramp_start(tl.maximum(highest - top, tl.max(tl.max(v, axis=1), axis=0)), c, o)
             tau, low = solve_tau(
-                sums_of_maxima, (maxima - top, tau, (x, y), c),
+                sums_of_maxima, (_without_listed(maxima, own, groups, o) - top, tau, (x, y), c),
                 tau, tl.zeros((), o.acc), max_steps, tolerance, o,
             )  # fmt: skip
             # not above the root of all entries, whatever rounding did to that of the maxima
@@ -200,10 +215,11 @@ def list_rows(
                 by_classes = _total(along_factor(of_classes, own_u))
             listed = with_slope(difference, own_u, given, o).to(gradient.dtype.element_ty)
             block_of_class = tl.where(is_class, classes // (o.groups * o.lanes), -1)
+            word = tl.zeros((o.groups,), tl.int32)
             blocks = tl.cdiv(groups, o.groups)
             for i in range(blocks):
                 # a second read goes backwards: the end of the row is what the cache still holds
-                block = blocks - 1 - i if o.power == 0 else i
+                block = blocks - 1 - i if o.power == 0 and not o.learned else i
                 inside = inside_row(block, groups, o)
                 if o.power == 0:
                     cols, u = load_block(start, block, None if o.even else inside, o, "evict_first")
@@ -212,6 +228,8 @@ def list_rows(
                     cols, u = load_block(start, block, mask, o, "")
                 u = capped(u, given, o)
                 z = scaled(u, given, o)
+                if o.learned:  # then bits are not where the gradient is
+                    z, word = without_own(z, cols, block, own, word, o)
                 if o.power > 0:
                     z -= top
                 p = others_at(z, tau, low, o) * factor
@@ -277,10 +295,11 @@ def count_lists(lists, counts, n, m, BLOCK: tl.constexpr):
     for first in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
         row = tl.arange(0, BLOCK).to(tl.int64) + first
         is_empty = row < n
-        for place in range(m):
-            # nearly all rows begin with a class
-            if tl.max(is_empty.to(tl.int32), axis=0) > 0:
-                number = tl.load(lists + row * 2 * m + place, mask=is_empty, other=PADDING)
-                is_empty = is_empty & (number == PADDING)
+        place = 0
+        # nearly all rows begin with a class
+        while (place < m) & (tl.max(is_empty.to(tl.int32), axis=0) > 0):
+            number = tl.load(lists + row * 2 * m + place, mask=is_empty, other=PADDING)
+            is_empty = is_empty & (number == PADDING)
+            place += 1
         total += ((row < n) ^ is_empty).to(tl.int32)
     tl.store(counts + tl.program_id(0), tl.sum(total, axis=0))

@@ -298,7 +298,8 @@ def _list_shape(problem: Problem, power: int) -> dict[str, Any]:
     if power or problem.k <= LIMITS.max_logistic_labels:
         return tile_shape(problem.k, problem.lanes, problem.dtype)
     shape = _logistic_label_shape(problem)
-    if problem.dtype.itemsize == 2 and problem.lanes > 1:
+    is_plain = not (problem.transform or problem.stats)
+    if problem.dtype.itemsize == 2 and problem.lanes > 1 and is_plain:
         # as many as for labels: what the list needs beyond that is spilled once a row
         shape["maxnreg"] = 32 if shape["num_warps"] == 8 else 40
     return shape
