@@ -47,10 +47,6 @@ class Transform(NamedTuple):
             )
         return self
 
-    def scaled_by(self, scale: Tensor) -> "Transform":
-        """The transform with another ``logit_scale``."""
-        return self._replace(logit_scale=scale)
-
     @property
     def factor(self) -> float | Tensor:
         """What multiplies the scores."""
@@ -61,13 +57,10 @@ class Transform(NamedTuple):
     @property
     def in_kernel(self) -> "KernelTransform":
         """What a kernel is told."""
-        scale, is_one = self.logit_scale, False
-        if isinstance(scale, Tensor):
-            factor: Tensor | float = scale.detach().reshape(()) / self.temperature
-        else:
-            factor = scale / self.temperature
-            is_one = factor == 1.0
-        return KernelTransform(None if is_one else factor, self.softcap or 0.0)
+        factor = self.factor
+        if isinstance(factor, Tensor):
+            return KernelTransform(factor.detach(), self.softcap or 0.0)
+        return KernelTransform(None if factor == 1 else factor, self.softcap or 0.0)
 
     @property
     def cap(self) -> float:

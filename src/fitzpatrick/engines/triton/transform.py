@@ -72,7 +72,7 @@ def along_factor(g, u):
 def rebased(top, total, mean, base):
     """Σ e^d and Σ e^d d of parts with their own maxima, for another one."""
     gap = tl.where(top == float("-inf"), 0.0, top - base)
-    decay = tl.exp(gap)
+    decay = tl.where(top == float("-inf"), 0.0, tl.exp(gap))
     return total * decay, (mean + total * gap) * decay
 
 
@@ -112,7 +112,7 @@ def over_places(tops, totals, means):
 def store_numbers(numbers, row, inside, top, total, mean, score, best):
     """log Σ e^s, the entropy, the target's score, and whether nothing is higher than ``best``."""
     lse = tl.where(tl.abs(top) == float("inf"), top, top + tl.log(total))
-    is_correct = (best >= top) & (total == total)
+    is_correct = (best >= top) & ((total == total) | (top == float("inf")))
     at = numbers + 4 * row
     tl.store(at, lse, mask=inside)
     tl.store(at + 1, tl.log(total) - mean / total, mask=inside)
