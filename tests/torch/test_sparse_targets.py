@@ -383,7 +383,9 @@ def test_lists_by_a_kernel(rest, is_log):
     target = SparseTargets(target.indices, values, rest, is_log)
     for indices in (target.indices, target.indices.int()):
         given = target.with_tensors(indices, target.values)
-        assert_close(given.lists(50, torch.float64, by_kernel=True), target.lists(50, torch.float64))
+        assert_close(
+            given.lists(50, torch.float64, by_kernel=True), target.lists(50, torch.float64)
+        )
 
 
 @pytest.mark.parametrize(

@@ -285,7 +285,7 @@ def _pull_back_rows(
     factors = scale_vector(scale, theta, parts[0], call.ignore_index) * upstream
     if is_final:
         by_factor = factors.new_empty(factors.shape) if needed[1] else None
-        told = {"transform": transform and transform.in_kernel, "by_factor": by_factor}
+        told: Any = {"transform": transform and transform.in_kernel, "by_factor": by_factor}
         _, rows = compute(theta, target, factors, call, with_value=False, **told)
         return rows, _like(None if by_factor is None else by_factor.sum(), factor, transform)
     seen = theta
@@ -497,7 +497,7 @@ def loss_rows(
     by_factor = None
     if is_fused and is_factor_learned:
         by_factor = theta.new_empty(parts[0].shape[:1], dtype=working_dtype(theta))
-    told = {"transform": transform and transform.in_kernel, "by_factor": by_factor}
+    told: Any = {"transform": transform and transform.in_kernel, "by_factor": by_factor}
     given = theta.detach(), target, scale, call
     loss, gradient = compute(*given, with_gradient=is_fused, stats=stats, **told)
     loss = loss.sum() if is_summed else loss

@@ -135,8 +135,8 @@ class SparseTargets:
         """
         dtype = torch.float64 if num_classes is None or num_classes > _MAX_SINGLE else dtype
         if by_kernel and num_classes and self.indices.numel() and not self.values.requires_grad:
-            rows = (x.flatten(end_dim=-2) for x in (self.indices, self.values))
-            return make_lists(*rows, num_classes, self.rest, self.log_values, dtype)
+            classes, values = (x.reshape(-1, x.shape[-1]) for x in (self.indices, self.values))
+            return make_lists(classes, values, num_classes, self.rest, self.log_values, dtype)
         values = self.proportions(dtype)
         indices = self.indices.long().clamp(PADDING, num_classes).to(dtype)
         if indices.shape[-1] == 0:

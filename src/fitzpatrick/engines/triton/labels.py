@@ -224,7 +224,7 @@ def inside_row(block, groups, o: tl.constexpr):
 
 @triton.jit
 def without_own(x, cols, block, own, word, o: tl.constexpr):
-    """Scores with −∞ at the label ``own``, or at a list's classes, and the word that has their bits.
+    """Scores with −∞ at the label ``own``, or at a list's classes, and the word with their bits.
 
     A group has a bit for each lane, and a word those of its groups in some blocks.
     """
@@ -268,16 +268,22 @@ def running_sums(scores, o: tl.constexpr):
 
 
 @triton.jit
-def block_maxima(scores, o: tl.constexpr):
-    """The maximum over the blocks, for each place in the tile."""
+def block_maxima(scores, tops, active, IS_EXACT: tl.constexpr, o: tl.constexpr):
+    """``tops`` and the maximum over the blocks, for each place in the tile, or active groups of it.
+
+    Unless it is exact, the target's own classes may be among them.
+    """
     start, groups, own, given = scores
-    tops = tl.full((o.groups, o.lanes), float("-inf"), o.acc)
+    word = tl.zeros((o.groups,), tl.int32)
     for block in range(tl.cdiv(groups, o.groups)):
-        mask = None if o.even else inside_row(block, groups, o)
+        mask = active
+        if not o.even:
+            inside = inside_row(block, groups, o)
+            mask = inside if active is None else active & inside
         cols, x = load_block(start, block, mask, o, "")
         x = seen(x, given, o)
-        if o.target != "lists":
-            x, _ = without_own(x, cols, block, own, own, o)
+        if IS_EXACT:
+            x, word = without_own(x, cols, block, own, word, o)
         tops = tl.maximum(tops, x, propagate_nan=tl.PropagateNan.ALL)
     return tops
 
@@ -396,7 +402,8 @@ def wide_label_rows(
             active = tl.full((o.groups,), 1, tl.int1)
         else:
             # maxima are entries of the row: their own τ is a lower bound that leaves little to do
-            maxima = block_maxima(scores, o)
+            maxima = tl.full((o.groups, o.lanes), float("-inf"), o.acc)
+            maxima = block_maxima(scores, maxima, None, True, o)
             peaks = tl.max(maxima, axis=1)
             highest = tl.max(peaks, axis=0)
             if o.peel:

@@ -32,7 +32,7 @@ from .plan import (
     takes_columns,
     working_dtype,
 )
-from .specs import KernelSpec, parse_kernel
+from .specs import parse_kernel
 from .weights import count_labels, scale_rows
 
 __all__ = [
@@ -179,7 +179,7 @@ def launch_loss(
         Problem(
             spec.name, mode, form, k, inner, theta.dtype, lanes, peel, with_value, with_gradient,
             source, parts,
-            careful=extras.needs_care(theta.dtype) or (alpha > 0 and needs_care(alpha, theta.dtype)),
+            needs_care(alpha, theta.dtype) if alpha else extras.needs_care(theta.dtype),
             transform=extras.transform, learned=extras.by_factor is not None and with_gradient,
             stats=extras.numbers is not None,
             listed=triton.next_power_of_2(rows.shape[-1] + 1) if form == "lists" else 0,
@@ -188,7 +188,7 @@ def launch_loss(
     widths = inner or n, k // unit, theta.stride(0) // unit, gradients.stride(0) // unit
     if form == "labels":
         targets: tuple[Tensor, ...] = (rows,)
-        integers = *widths, stride, divisor, ignore_index, plan.max_steps
+        integers: tuple[int, ...] = (*widths, stride, divisor, ignore_index, plan.max_steps)
     elif form == "lists":
         bits, bit_stride = _bits(theta, gradients, plan, in_place or extras.by_factor is not None)
         targets = rows, bits
@@ -196,14 +196,15 @@ def launch_loss(
     else:
         targets = rows, labels, mix
         integers = *widths, rows.stride(0) // unit, stride, divisor, plan.max_steps
-    tensors = theta, *targets, scale, values, gradients
-    if form in ("labels", "lists") and not alpha:
+    tensors: tuple[Tensor, ...] = (theta, *targets, scale, values, gradients)
+    floats: tuple[float, ...] = (plan.tolerance, tightness)
+    if alpha:
+        floats = plan.tolerance, alpha - 1, tightness
+    elif form in ("labels", "lists"):
         others = extras.factor, extras.by_factor, extras.numbers
-        tensors += tuple(values if x is None else x for x in others)  # what is not there is not read
+        tensors += tuple(values if x is None else x for x in others)  # nothing is read in its place
+        floats = *floats, extras.cap
     programs = n // inner * ceil_div(inner, plan.rows) if inner else ceil_div(n, plan.rows)
-    floats = (plan.tolerance, alpha - 1, tightness) if alpha else (plan.tolerance, tightness)
-    if form in ("labels", "lists") and not alpha:
-        floats += (extras.cap,)
     launch(plan, (programs,), tensors, integers, floats)
     return values, gradients
 
