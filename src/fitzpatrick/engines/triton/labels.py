@@ -268,23 +268,20 @@ def running_sums(scores, o: tl.constexpr):
 
 
 @triton.jit
-def block_maxima(scores, tops, active, IS_EXACT: tl.constexpr, o: tl.constexpr):
-    """``tops`` and the maximum over the blocks, for each place in the tile, or active groups of it.
-
-    Unless it is exact, the target's own classes may be among them.
-    """
+def block_maxima(scores, o: tl.constexpr):
+    """The maximum over the blocks, for each place in the tile; listed classes may be among them."""
     start, groups, own, given = scores
-    word = tl.zeros((o.groups,), tl.int32)
+    tops = tl.full((o.groups, o.lanes), float("-inf"), o.acc)
     for block in range(tl.cdiv(groups, o.groups)):
-        mask = active
-        if not o.even:
-            inside = inside_row(block, groups, o)
-            mask = inside if active is None else active & inside
+        mask = None if o.even else inside_row(block, groups, o)
         cols, x = load_block(start, block, mask, o, "")
-        x = seen(x, given, o)
-        if IS_EXACT:
-            x, word = without_own(x, cols, block, own, word, o)
+        if o.transform != "cap":
+            x = seen(x, given, o)
+        if o.target != "lists":
+            x, _ = without_own(x, cols, block, own, own, o)
         tops = tl.maximum(tops, x, propagate_nan=tl.PropagateNan.ALL)
+    if o.transform == "cap":  # which does not change the order
+        tops = capped(tops, given, o)
     return tops
 
 
@@ -402,8 +399,7 @@ def wide_label_rows(
             active = tl.full((o.groups,), 1, tl.int1)
         else:
             # maxima are entries of the row: their own τ is a lower bound that leaves little to do
-            maxima = tl.full((o.groups, o.lanes), float("-inf"), o.acc)
-            maxima = block_maxima(scores, maxima, None, True, o)
+            maxima = block_maxima(scores, o)
             peaks = tl.max(maxima, axis=1)
             highest = tl.max(peaks, axis=0)
             if o.peel:

@@ -80,16 +80,16 @@ def _set_bits(bits, classes, is_class, groups, o: tl.constexpr):
 
 
 @triton.jit
-def _maxima_of_others(scores, o: tl.constexpr):
-    """Maxima of the others over the blocks; where a place has listed classes, by a second look."""
-    _, groups, bits, _ = scores
-    has_listed = tl.zeros((o.groups,), tl.int32)
-    for i in range(tl.cdiv(tl.cdiv(groups, o.groups), 32 // o.lanes)):
-        has_listed |= tl.load(bits + i * o.groups + tl.arange(0, o.groups))
-    nothing = tl.full((o.groups, o.lanes), float("-inf"), o.acc)
-    maxima = block_maxima(scores, nothing, None, False, o)
-    active = has_listed != 0
-    return block_maxima(scores, tl.where(active[:, None], nothing, maxima), active, True, o)
+def _without_listed(maxima, bits, groups, o: tl.constexpr):
+    """Maxima over the blocks with −∞ in the places of listed classes; NaN stays."""
+    BLOCKS: tl.constexpr = 32 // o.lanes
+    lanes = tl.zeros((o.groups,), tl.int32)
+    for i in range(tl.cdiv(tl.cdiv(groups, o.groups), BLOCKS)):
+        word = tl.load(bits + i * o.groups + tl.arange(0, o.groups))
+        for block in tl.static_range(BLOCKS):
+            lanes |= word >> (block * o.lanes)
+    bit = lanes[:, None] & (1 << tl.arange(0, o.lanes))[None, :]
+    return tl.where((bit != 0) & (maxima == maxima), float("-inf"), maxima)
 
 
 @triton.jit
@@ -177,8 +177,8 @@ def list_rows(
             top, low = tl.zeros((), o.acc), tau
             active = tl.full((o.groups,), 1, tl.int1)
         else:
-            # maxima are entries of the row: their own τ is a lower bound that leaves little to do
-            maxima = _maxima_of_others(scores, o)
+            # maxima of the others are entries of the row: their own τ is a lower bound
+            maxima = block_maxima(scores, o)
             peaks = tl.max(maxima, axis=1)
             highest = tl.max(peaks, axis=0)
             own_u = _own_scores(start, classes, is_class, k, given, o)
@@ -189,7 +189,7 @@ def list_rows(
             v = ramp_score(x, y, c, o)
             tau = ramp_start(tl.maximum(highest - top, tl.max(tl.max(v, axis=1), axis=0)), c, o)
             tau, low = solve_tau(
-                sums_of_maxima, (maxima - top, tau, (x, y), c),
+                sums_of_maxima, (_without_listed(maxima, own, groups, o) - top, tau, (x, y), c),
                 tau, tl.zeros((), o.acc), max_steps, tolerance, o,
             )  # fmt: skip
             # not above the root of all entries, whatever rounding did to that of the maxima

@@ -297,12 +297,12 @@ def _sparse_label_shape(problem: Problem) -> dict[str, Any]:
 def _list_shape(problem: Problem, power: int) -> dict[str, Any]:
     if power or problem.k <= LIMITS.max_logistic_labels:
         return tile_shape(problem.k, problem.lanes, problem.dtype)
-    shape = _logistic_label_shape(problem)
-    is_plain = not (problem.transform or problem.stats)
-    if problem.dtype.itemsize == 2 and problem.lanes > 1 and is_plain:
-        # as many as for labels: what the list needs beyond that is spilled once a row
-        shape["maxnreg"] = 32 if shape["num_warps"] == 8 else 40
-    return shape
+    if problem.dtype.itemsize == 2 and problem.lanes > 1:
+        # few warps, which all compute the short row, and rows that fit into the cache together
+        if problem.k <= 65536:
+            return {"groups": 1024, "num_warps": 4, "maxnreg": 96}
+        return {"groups": 2048, "num_warps": 8, "maxnreg": 96}
+    return _logistic_label_shape(problem)
 
 
 def tile_shape(k: int, lanes: int, dtype: torch.dtype) -> dict[str, Any]:
