@@ -103,11 +103,11 @@ def losses(n: int, k: int, device: str, runs: int) -> None:
         for m, target in lists.items():
             given = measure(lambda loss=loss, t=target: loss(scores, t), [scores], runs)
             report(f"{name}, m = {m}", given, base[0])
-        for given in ({"softcap": 30.0}, {"temperature": 2.0}, {"return_stats": True}):
+        for options in ({"softcap": 30.0}, {"temperature": 2.0}, {"return_stats": True}):
             more = measure(
-                lambda loss=loss, g=given: value_of(loss(scores, labels, **g)), [scores], runs
+                lambda loss=loss, o=options: value_of(loss(scores, labels, **o)), [scores], runs
             )
-            report(f"{name} at labels, {next(iter(given))}", more, base[0])
+            report(f"{name} at labels, {next(iter(options))}", more, base[0])
     target = lists[LISTED[0]]
     base = measure(lambda: functional.logistic_loss(scores, labels), [scores], runs)
     bucket = SparseTargets(target.indices, target.values, "bucket", log_values=True)
