@@ -76,6 +76,12 @@ def measure(loss: Callable[..., Tensor], leaves: list[Tensor], runs: int) -> tup
     return timed_behind_work(step, runs)[0], memory
 
 
+def value_of(loss: Any) -> Tensor:
+    """A loss that may come with numbers of its rows."""
+    value: Tensor = loss[0] if isinstance(loss, tuple) else loss
+    return value
+
+
 def report(name: str, result: tuple[float, float], unit: float) -> None:
     milliseconds, memory = result
     print(f"  {name:<44}{milliseconds:9.3f} ms{milliseconds / unit:7.2f} ×{memory:9.0f} MiB")
@@ -97,6 +103,11 @@ def losses(n: int, k: int, device: str, runs: int) -> None:
         for m, target in lists.items():
             given = measure(lambda loss=loss, t=target: loss(scores, t), [scores], runs)
             report(f"{name}, m = {m}", given, base[0])
+        for options in ({"softcap": 30.0}, {"temperature": 2.0}, {"return_stats": True}):
+            more = measure(
+                lambda loss=loss, o=options: value_of(loss(scores, labels, **o)), [scores], runs
+            )
+            report(f"{name} at labels, {next(iter(options))}", more, base[0])
     target = lists[LISTED[0]]
     base = measure(lambda: functional.logistic_loss(scores, labels), [scores], runs)
     bucket = SparseTargets(target.indices, target.values, "bucket", log_values=True)

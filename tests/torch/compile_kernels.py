@@ -75,8 +75,8 @@ def source_of_plan(plan, dtype, types, is_even):
     working = "*fp64" if dtype == torch.float64 else "*fp32"
     names = ("theta", "gradient", "out", "p", "upstream", "target", "weight", "pos_weight")
     types = dict.fromkeys(names, f"*{kind}") | {"mask": "*u8", "alpha": "*fp64"} | types
-    types |= dict.fromkeys(("value", "mix", "by_alpha"), working)
-    types |= {"tolerance": "fp32", "tightness": "fp64", "beta": "fp64"}
+    types |= dict.fromkeys(("value", "mix", "by_alpha", "factors", "by_factor", "numbers"), working)
+    types |= {"tolerance": "fp32", "tightness": "fp64", "beta": "fp64", "cap": "fp64"}
     signature = {name: types.get(name, "i32") for name in kernel.arg_names}
     signature["o"] = "constexpr"
     # tensors and even widths are multiples of 16 in a launch

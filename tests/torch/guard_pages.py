@@ -96,10 +96,18 @@ def check_losses(guard, omega):
             classes = [[0, k - 1, 1, 2], [k - 2, -1, -1, k - 1], [-1] * 4]
             values = torch.tensor([[0.1, 0.2, 0.3, 0.4], [0.5, 0, 0, 0.5], [0] * 4])
             lists = guard(torch.stack([torch.tensor(classes, dtype=torch.float32), values], 1))
-            targets += [(lists, weights), (lists, guard(torch.tensor([0.0, 1.0, 2.0])))]
+            targets += [(lists, weights), (lists, None)]
+            given = guard(torch.tensor(classes)), guard(values), k, "renormalize", False
+            assert_finite(engine.launch_lists(*given, torch.float32))
+            more = guard(torch.tensor(1.5)), 9.0, guard(torch.zeros(3)), guard(torch.zeros(3, 4))
             half = (turn // 2 + guard.at_end) % STRIDE
             for target, scale in targets[half::STRIDE]:
-                assert_finite(*engine.launch_loss(x, target, scale, omega, tightness, -100))
+                given = x, target, scale, omega, tightness, -100, True, True, False
+                assert_finite(*engine.launch_loss(*given))
+                if isinstance(target, torch.Tensor) and target.ndim != 2:
+                    assert_finite(
+                        *engine.launch_loss(*given, engine.Extras(*more)), more[2], more[3][:, :2]
+                    )
             # what nobody validated makes its row NaN, and nothing else
             lists[1, 0, 1], lists[2, 0, 3] = k + 10**6, k
             given = x, lists, weights, omega, tightness, -100

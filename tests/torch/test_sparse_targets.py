@@ -301,38 +301,91 @@ def capped(x, cap):
     return cap * torch.tanh(x / cap)
 
 
-@pytest.mark.parametrize("name", ["fitzpatrick_logistic", "sparsemax"])
+@pytest.fixture(params=["reference", "registers", "wide"])
+def engine(request, monkeypatch):
+    """An engine; the kernel with rows in registers, or in blocks that begin anywhere."""
+    if request.param == "reference":
+        yield request.param
+        return
+    planning = pytest.importorskip("fitzpatrick.engines.triton.plan")
+    if request.param == "wide":
+        limits = planning.Limits(max_logistic_labels=0, max_sparse_labels=0, min_peel=0)
+        monkeypatch.setattr(planning, "LIMITS", limits)
+    planning.plan_for.cache_clear()
+    yield "triton"
+    planning.plan_for.cache_clear()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", ["fitzpatrick_logistic", "sparsemax", "entmax15"])
 @pytest.mark.parametrize("reduction", ["mean", "none"])
-def test_scores_are_capped_and_scaled(name, reduction):
+@pytest.mark.parametrize("has_labels", [False, True])
+def test_scores_are_capped_and_scaled(name, reduction, has_labels, engine):
     h, w, b = scores_of(6, 5), scores_of(9, 5, seed=2), scores_of(1, 9, seed=3)
     bias = b[0]
-    target = draw(6, 9, 3)
-    scale = torch.tensor(1.7, dtype=torch.float64, requires_grad=True)
-    loss, head = loss_of(name), loss_of(f"linear_{name}")
+    target = torch.tensor([0, 8, -100, 3, 4, 1]) if has_labels else draw(6, 9, 3)
+    scale = torch.tensor([1.7], dtype=torch.float64, requires_grad=True)
+    plain, head = loss_of(name), functools.partial(loss_of(f"linear_{name}"), engine=engine)
+    loss = functools.partial(plain, engine=engine)
     scores = h @ w.T + bias
 
     given = {"temperature": 2.0, "softcap": 3.0, "logit_scale": 1.5, "reduction": reduction}
-    expected = loss(capped(scores, 3.0) * 0.75, target, reduction=reduction)
+    expected = plain(capped(scores, 3.0) * 0.75, target, reduction=reduction)
     for value in (
         loss(scores, target, **given),
         head(h, w, target, linear_bias=bias, chunk_size=4, **given),
     ):
         assert_equal(value, expected, h, w, b)
     learned = {"logit_scale": scale, "reduction": reduction}
-    expected = _grad(loss(scores * scale, target, reduction=reduction).sum(), scale)
-    assert_close(_grad(loss(scores, target, **learned).sum(), scale), expected)
+    for cap in (3.0, 300.0):
+        expected = plain(capped(scores, cap) * scale, target, reduction=reduction)
+        assert_equal(loss(scores, target, softcap=cap, **learned), expected, scale, h)
+    expected = plain(scores * scale, target, reduction=reduction)
+    assert_equal(loss(scores, target, **learned), expected, scale, h)
     value = head(h, w, target, linear_bias=bias, **learned)
-    assert_close(_grad(value.sum(), scale), expected)
+    assert_equal(value, expected, scale, h)
     with pytest.raises(NotImplementedError, match="a number as logit_scale"):
         head(h, w, target, softcap=3.0, logit_scale=scale)
 
 
-def test_a_cap_keeps_masked_classes_out():
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("target", [torch.tensor([0]), lists([[0, -1]], [[1.0, 0.0]])], ids=str)
+def test_a_cap_keeps_masked_classes_out(target, engine):
     x = torch.tensor([[1.0, -math.inf, 2.0]], requires_grad=True)
-    loss = F.logistic_loss(x, torch.tensor([0]), softcap=5.0)
+    loss = F.logistic_loss(x, target, softcap=5.0, engine=engine)
     plain = F.logistic_loss(x[:, ::2], torch.tensor([0]), softcap=5.0)
     assert_close(loss, plain)
     assert torch.isfinite(_grad(loss, x)).all()
+    x = torch.tensor([[1.0, math.inf, math.nan], [1.0, math.inf, 2.0]])
+    many = target.repeat(2) if isinstance(target, torch.Tensor) else lists([[0], [0]], [[1.0]] * 2)
+    losses = F.logistic_loss(x, many, softcap=5.0, engine=engine, reduction="none")
+    assert losses.isnan().tolist() == [True, False]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_second_derivatives_of_scaled_scores(engine):
+    x, scale = scores_of(3, 5), torch.tensor(1.3, dtype=torch.float64, requires_grad=True)
+
+    def loss(x, scale):
+        given = {"softcap": 3.0, "logit_scale": scale, "engine": engine}
+        return F.fitzpatrick_logistic_loss(x, torch.tensor([1, 2, 3]), **given)
+
+    assert torch.autograd.gradgradcheck(loss, (x, scale))
+
+
+@pytest.mark.parametrize("is_log", [False, True])
+@pytest.mark.parametrize("rest", [None, "renormalize", "bucket"])
+def test_lists_by_a_kernel(rest, is_log):
+    pytest.importorskip("triton")
+    target = draw(7, 50, 5, rest=rest)
+    target.indices[3, 0] = 60  # stays out of range
+    values = target.values.log() if is_log else target.values
+    target = SparseTargets(target.indices, values, rest, is_log)
+    for indices in (target.indices, target.indices.int()):
+        given = target.with_tensors(indices, target.values)
+        assert_close(
+            given.lists(50, torch.float64, by_kernel=True), target.lists(50, torch.float64)
+        )
 
 
 @pytest.mark.parametrize(
@@ -387,9 +440,12 @@ def expected_stats(x, y):
 
 
 # the core, compiled rows that have the exponentials anyhow, and those that have not
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("name", ["perceptron", "fitzpatrick_logistic", "logistic", "sparsemax"])
 @pytest.mark.parametrize("k", [7, 20_000])
-def test_stats_of_rows(name, k):
+def test_stats_of_rows(name, k, engine):
+    if engine == "triton" and (name == "perceptron" or k > 7):
+        pytest.skip("there is no kernel, or it takes the interpreter long")
     x = scores_of(5, k).detach()
     x[0, 3] = -math.inf
     labels = torch.tensor([0, 6, -100, 3, int(x[4].argmax())])
@@ -402,6 +458,7 @@ def test_stats_of_rows(name, k):
     cases += [(labels, one_hot.double(), {"weight": weight, "label_smoothing": 0.1})]
     for given, y, options in cases:
         for scores in (x, x.float()):
+            options = {**options, "engine": engine}
             loss, stats = loss_of(name)(scores, given, return_stats=True, **options)
             assert torch.equal(
                 loss.nan_to_num(), loss_of(name)(scores, given, **options).nan_to_num()
@@ -410,12 +467,13 @@ def test_stats_of_rows(name, k):
                 assert_close(found, expected, scores.dtype)
 
 
-def test_stats_of_rows_that_have_none():
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_stats_of_rows_that_have_none(engine):
     x = torch.zeros(4, 3)
     x[0, 1], x[1, 2], x[2] = math.nan, math.inf, -math.inf
     for name in ("logistic", "sparsemax"):
         for target in (torch.tensor([0, 2, 1, 1]), lists([[0], [2], [1], [1]], [[1.0]] * 4)):
-            _, stats = loss_of(name)(x, target, return_stats=True)
+            _, stats = loss_of(name)(x, target, return_stats=True, engine=engine)
             assert stats.log_sum_exp.isfinite().tolist() == [False, False, False, True]
             assert stats.entropy.isfinite().tolist() == [False, False, False, True]
             assert stats.is_correct.tolist() == [False, True, True, True]

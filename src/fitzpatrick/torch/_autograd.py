@@ -28,10 +28,27 @@ from torch.autograd import Function
 from . import _operators as operators
 from . import _reference as reference
 from ._arguments import check_one_forward_level, is_plain, rows_along
-from ._engines import compute, compute_entries, kernel_of, scale_, takes_columns
+from ._engines import (
+    compute,
+    compute_entries,
+    kernel_of,
+    scale_,
+    takes_columns,
+    takes_transforms,
+)
 from ._handles import LossCall
 from ._stats import StatsRequest, stats_of
-from ._targets import Scale, Smoothed, Target, as_rows, parts_of, scale_vector, target_of
+from ._targets import (
+    Scale,
+    Smoothed,
+    Target,
+    as_rows,
+    parts_of,
+    scale_vector,
+    target_of,
+    working_dtype,
+)
+from ._transform import Transform
 
 Gradients = tuple[Tensor | None, ...]
 Rows = Callable[..., Tensor]
@@ -249,26 +266,52 @@ def computed_loss(
 def _pull_back_rows(
     scale: Scale,
     call: LossCall,
+    transform: Transform | None,
     tensors: Any,
     gradients: Gradients | None,
     upstream: Tensor,
-    _needed: Any,
+    needed: Any,
 ) -> Gradients:
-    """Into rows of scores: by an engine, or by :class:`_Gradient` if differentiated or mapped."""
+    """Into rows of scores and their factor: by an engine, or, if differentiated or mapped, by
+    :class:`_Gradient`.
+    """
+    theta, factor, *parts = tensors
     is_final = not torch.is_grad_enabled() and is_plain(upstream)
     if is_final and gradients is not None and gradients[0] is not None:
-        return (scale_(gradients[0], upstream, call.engine),)
-    theta, *parts = tensors
+        by_factor = gradients[1]
+        by_factor = None if by_factor is None else by_factor.sum() * upstream
+        return scale_(gradients[0], upstream, call.engine), _like(by_factor, factor, transform)
     target = target_of(tuple(parts))
     factors = scale_vector(scale, theta, parts[0], call.ignore_index) * upstream
     if is_final:
-        return (compute(theta, target, factors, call, with_value=False)[1],)
-    flat = theta if theta.ndim == 2 else rows_along(theta, 1)
+        by_factor = factors.new_empty(factors.shape) if needed[1] else None
+        told: Any = {"transform": transform and transform.in_kernel, "by_factor": by_factor}
+        _, rows = compute(theta, target, factors, call, with_value=False, **told)
+        return rows, _like(None if by_factor is None else by_factor.sum(), factor, transform)
+    seen = theta
+    if transform is not None:
+        learned = transform.logit_scale if factor is None else factor
+        with torch.enable_grad():
+            seen = transform._replace(logit_scale=learned).apply(theta)
+    flat = seen if theta.ndim == 2 else rows_along(seen, 1)
     rows = apply(_Gradient, flat, as_rows(target, theta.shape[1]), factors, *call, None)
     if theta.ndim == 3:
         outer, k, inner = theta.shape
         rows = rows.reshape(outer, inner, k).transpose(1, 2)
-    return (rows,)
+    if transform is None:
+        return rows, None
+    leaves = [x for x, need in zip((theta, factor), needed, strict=False) if need]
+    graph = torch.is_grad_enabled()
+    found = iter(torch.autograd.grad(seen, leaves, rows, create_graph=graph, retain_graph=True))
+    return tuple(next(found) if need else None for need in needed[:2])
+
+
+def _like(by_factor: Tensor | None, factor: Any, transform: Any) -> Tensor | None:
+    """The derivative in a learned scale, in its shape and dtype."""
+    if by_factor is None:
+        return None
+    out: Tensor = (by_factor / transform.temperature).to(factor.dtype).reshape(factor.shape)
+    return out
 
 
 def few_labels(
@@ -297,8 +340,8 @@ def few_labels(
         return computed and computed[0]
     loss, gradient = computed
     call = LossCall(omega, tightness, "reference", ignore_index)
-    pull_back = functools.partial(_pull_back_rows, count, call)
-    return computed_loss(loss, pull_back, (gradient,), theta, target)
+    pull_back = functools.partial(_pull_back_rows, count, call, None)
+    return computed_loss(loss, pull_back, (gradient, None), theta, None, target)
 
 
 def _pull_back_entries(
@@ -413,11 +456,13 @@ def loss_rows(
     is_summed: bool,
     is_eager: bool,
     stats: StatsRequest | None = None,
+    transform: Transform | None = None,
 ) -> Tensor:
     """scale · L(y, θ) of each row, shape (n,), or their sum, with all derivatives in θ.
 
     Labels may come with scores of shape (outer, k, inner), whose columns are the rows. The tensors
-    are ordinary ones if ``is_eager``. A request for numbers of the rows is answered.
+    are ordinary ones if ``is_eager``. A request for numbers of the rows is answered. The loss sees
+    the scores after the transform.
     """
     parts, has_graph = parts_of(target), torch.is_grad_enabled()
     is_learned = isinstance(scale, Tensor) and scale.requires_grad and has_graph
@@ -425,6 +470,13 @@ def loss_rows(
     is_dispatched = not is_eager or (is_learned and not is_target_learned)
     if is_target_learned and not is_dispatched:
         no_target_derivative()
+    factor = None
+    if transform is not None:
+        if isinstance(transform.logit_scale, Tensor):
+            factor = transform.logit_scale
+        is_near = factor is None or (is_plain(factor) and factor.device == theta.device)
+        if is_dispatched or not (is_near and takes_transforms(target, call)):
+            theta, transform, factor = transform.apply(theta), None, None
     if theta.ndim == 3 and (is_dispatched or not _takes_columns(theta, target, call)):
         theta = rows_along(theta, 1)
     if is_dispatched:  # for compilers, transforms and learned weights
@@ -434,21 +486,26 @@ def loss_rows(
             stats.answer = stats_of(theta, stats.target, call.ignore_index)
         out: Tensor = _differentiable_rows(theta, rows, factors, *call)
         return out.sum() if is_summed else out
-    needs_grad = theta.requires_grad and has_graph
+    is_factor_learned = factor is not None and factor.requires_grad
+    needs_grad = (theta.requires_grad or is_factor_learned) and has_graph
     is_fused = needs_grad and theta.dtype != torch.float16
     if call.engine == "triton":
         is_fused = is_fused and theta.dtype != torch.float64 and is_summed
     else:
         target = as_rows(target, theta.shape[1])
         parts = (target,)
+    by_factor = None
+    if is_fused and is_factor_learned:
+        by_factor = theta.new_empty(parts[0].shape[:1], dtype=working_dtype(theta))
+    told: Any = {"transform": transform and transform.in_kernel, "by_factor": by_factor}
     given = theta.detach(), target, scale, call
-    loss, gradient = compute(*given, with_gradient=is_fused, stats=stats)
+    loss, gradient = compute(*given, with_gradient=is_fused, stats=stats, **told)
     loss = loss.sum() if is_summed else loss
     if not needs_grad:
         return loss
-    gradients = (gradient,) if is_fused else None
-    pull_back = functools.partial(_pull_back_rows, scale, call)
-    return computed_loss(loss, pull_back, gradients, theta, *parts)
+    gradients = (gradient, by_factor) if is_fused else None
+    pull_back = functools.partial(_pull_back_rows, scale, call, transform)
+    return computed_loss(loss, pull_back, gradients, theta, factor, *parts)
 
 
 def _takes_columns(theta: Tensor, target: Target, call: LossCall) -> bool:

@@ -20,8 +20,9 @@ from ..regularizers import Regularizer
 from . import _reference as reference
 from ._arguments import rows_along
 from ._handles import LossCall, regularizer_of
-from ._stats import StatsRequest, stats_of
-from ._targets import Scale, Smoothed, Target, scale_vector
+from ._stats import StatsRequest, stats_of, stats_of_numbers
+from ._targets import Scale, Smoothed, Target, parts_of, scale_vector, working_dtype
+from ._transform import KernelTransform
 
 _ENGINES = ("reference", "triton")
 _HAS_TRITON = find_spec("triton") is not None
@@ -131,6 +132,22 @@ def takes_columns(theta: Tensor) -> bool:
     return bool(_launcher().takes_columns(*theta.shape[1:]))
 
 
+def takes_transforms(target: Target, call: LossCall) -> bool:
+    """True if a kernel changes the scores of a loss on its way, and computes numbers of rows."""
+    if call.engine != "triton" or isinstance(target, Smoothed) or target.ndim == 2:
+        return False
+    kernel = kernel_of(call.omega)
+    return kernel is not None and not kernel.is_entrywise and kernel.takes_rows
+
+
+def make_lists(
+    indices: Tensor, values: Tensor, k: int, rest: str | None, is_log: bool, dtype: torch.dtype
+) -> Tensor:
+    """The lists (n, 2, m) of plain tensors (n, m), m > 0, by a kernel."""
+    lists: Tensor = _launcher().launch_lists(indices, values, k, rest, is_log, dtype)
+    return lists
+
+
 def compute(
     theta: Tensor,
     target: Target,
@@ -140,15 +157,20 @@ def compute(
     with_gradient: bool = True,
     in_place: bool = False,
     stats: StatsRequest | None = None,
+    transform: KernelTransform | None = None,
+    by_factor: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Losses of the rows, (n,), and their gradients in θ, both scaled; of no use if not asked for.
 
     ``in_place`` allows an engine to write the gradients over the scores. A request for numbers of
-    the rows is answered.
+    the rows is answered. A transform is for kernels that take one; the derivatives of the rows in
+    its factor are written into ``by_factor``.
     """
     out: tuple[Tensor, Tensor]
     own_stats = stats if stats is not None and stats.target is target else None
-    if stats is not None and (own_stats is None or call.engine != "reference"):
+    has_numbers = own_stats is not None and takes_transforms(target, call)
+    is_late = own_stats is None or (call.engine != "reference" and not has_numbers)
+    if stats is not None and is_late:
         stats.answer = stats_of(rows_along(theta, 1), stats.target, call.ignore_index)
     if call.engine == "reference":
         if isinstance(target, Smoothed):
@@ -161,7 +183,18 @@ def compute(
     wanted = with_value, with_gradient
     if not kernel.is_entrywise:
         loss = kernel.name, call.tightness, call.ignore_index
-        out = _launcher().launch_loss(theta, target, scale, *loss, *wanted, in_place)
+        launcher, working = _launcher(), working_dtype(theta)
+        factor, cap = transform or (None, 0.0)
+        if isinstance(factor, float):
+            factor = theta.new_full((), factor, dtype=working)
+        numbers = None
+        if has_numbers:
+            numbers = theta.new_empty((parts_of(target)[0].shape[0], 4), dtype=working)
+        extras = launcher.Extras(factor, cap, by_factor, numbers)
+        out = launcher.launch_loss(theta, target, scale, *loss, *wanted, in_place, extras)
+        if numbers is not None and own_stats is not None:
+            answer = numbers, own_stats.target, theta.shape[1], call.ignore_index
+            own_stats.answer = stats_of_numbers(*answer)
         return out
     divisor, weight = (scale, None) if isinstance(scale, int) else (1, scale)
     if weight is not None:

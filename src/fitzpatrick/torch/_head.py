@@ -24,7 +24,7 @@ from torch.library import custom_op
 
 from ._arguments import is_plain, is_transformed
 from ._autograd import Gradients, computed_loss, refuse_derivative
-from ._engines import compute, scale_
+from ._engines import compute, scale_, takes_transforms
 from ._entmax import link_along
 from ._handles import LossCall
 from ._operators import as_number, as_operator_arguments
@@ -40,7 +40,7 @@ from ._targets import (
     scale_vector,
     working_dtype,
 )
-from ._transform import Transform, cap_
+from ._transform import KernelTransform, Transform, cap_
 
 if TYPE_CHECKING:  # PyTorch may come without torch.distributed
     from ._sharded import ClassShard
@@ -156,13 +156,15 @@ def chunk_loss(
     with_gradient: bool,
     shard: "ClassShard | None",
     stats: StatsRequest | None = None,
+    transform: KernelTransform | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The losses of a chunk of rows, and their gradient, which may lie over the scores."""
     if shard is not None:
         return shard.compute(scores, target, scale, call, scores.dtype)
+    options: dict[str, Any] = {"stats": stats, "transform": transform}
     if not with_gradient:
-        return compute(scores, target, scale, call, with_gradient=False, stats=stats)[0], scores
-    return compute(scores, target, scale, call, in_place=True, stats=stats)
+        return compute(scores, target, scale, call, with_gradient=False, **options)[0], scores
+    return compute(scores, target, scale, call, in_place=True, **options)
 
 
 def _width(layer: Layer, call: HeadCall) -> int:
@@ -254,6 +256,12 @@ def _solve(
         weight, n_classes, call.ignore_index, call.reduction, call.label_smoothing, shard
     )
     divisor = weighing.divisor(target, working)
+    weights: Any = None
+    is_capped_late = shard is None and call.label_smoothing == 0
+    is_capped_late = is_capped_late and takes_transforms(target, call.loss)
+    transform = KernelTransform(None, call.softcap) if is_capped_late else None
+    if target.ndim == 3 and call.label_smoothing == 0:  # all together, in a few small kernels
+        _, weights = weighing.weigh(target, working, divisor)
     step = rows_of_chunk(n, width, layer.weight, call, shard)
     if isinstance(target, Teacher) and not call.chunk_size:
         step = -(-step // ROWS_WITH_TEACHER)
@@ -270,17 +278,20 @@ def _solve(
             torch.mm(some, w.T, out=scores)
         else:
             torch.addmm(bias, some, w.T, out=scores)
-        slopes = cap_(scores, call.softcap) if call.softcap else None
+        slopes = cap_(scores, call.softcap) if call.softcap and not is_capped_late else None
         if width != k and sees_all:
             scores[:, k:] = -math.inf
         seen = scores if sees_all else scores[:, :k]
         some_target = target[now]
         request = None if stats is None else StatsRequest(some_target)
-        y, scale = weighing.weigh(some_target, working, divisor)
+        if weights is None:
+            y, scale = weighing.weigh(some_target, working, divisor)
+        else:
+            y, scale = some_target, weights[now]
         if upstream is not None:
             factors = scale_vector(scale, seen, parts_of(y)[0], call.ignore_index)
             scale = factors * (upstream[now] if upstream.ndim else upstream).to(working)
-        given = seen, y, scale, call.loss, any(wanted), shard, request
+        given = seen, y, scale, call.loss, any(wanted), shard, request, transform
         values[place], gradient = chunk_loss(*given)
         if stats is not None and request is not None:
             for numbers, some_numbers in zip(stats, request.answer, strict=True):

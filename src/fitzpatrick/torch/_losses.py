@@ -88,11 +88,16 @@ def class_loss(
     """A loss on the simplex, for class indices, proportions or lists of classes."""
     # asked first, in few words, since small batches pay for each of them
     is_number = type(logit_scale) is float and logit_scale == 1.0
+    transform = None
     if not (is_number and softcap is None and temperature == 1.0):
         arguments.check_scores(input)
-        input = Transform(temperature, logit_scale, softcap).check().apply(input)
+        transform = Transform(temperature, logit_scale, softcap).check()
+        has_kernel = (input.is_cuda or engine == "triton") and not arguments.is_dtensor(input)
+        if not has_kernel or process_group is not None:
+            input, transform = transform.apply(input), None
     is_usual = weight is None and dim is None and engine is None and process_group is None
     is_hard = type(label_smoothing) is float and label_smoothing == 0 and not return_stats
+    is_hard = is_hard and transform is None
     if is_usual and is_hard and (validate is None or type(validate) is bool):
         loss = few_labels(input, target, omega, tightness, ignore_index, reduction)
         if loss is not None:
@@ -107,6 +112,7 @@ def class_loss(
         process_group=process_group,
         return_stats=return_stats,
         dim=dim,
+        transform=transform,
     )
     is_shared = process_group is not None or arguments.is_dtensor(input)
     compute: Any = _shared_class_loss if is_shared else _class_loss
@@ -130,8 +136,9 @@ def _class_loss(
     stats = StatsRequest(rows.target) if options.return_stats else None
     if rows.shard is None:
         out = loss_rows(
-            theta, y, scale, rows.call, is_summed=is_summed, is_eager=rows.is_eager, stats=stats
-        )
+            theta, y, scale, rows.call, is_summed=is_summed, is_eager=rows.is_eager, stats=stats,
+            transform=options.transform,
+        )  # fmt: skip
     else:
         from ._sharded import loss_of_shard
 

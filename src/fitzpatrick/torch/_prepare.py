@@ -26,6 +26,7 @@ from ._sparse_targets import (
     tensors_of,
 )
 from ._targets import Weighing, working_dtype
+from ._transform import Transform
 
 if TYPE_CHECKING:  # PyTorch may come without it
     from torch.distributed import ProcessGroup
@@ -46,6 +47,7 @@ class ClassOptions(NamedTuple):
     return_stats: bool = False
     dim: SupportsIndex | None = None
     row_groups: tuple["ProcessGroup", ...] = ()  # of a DTensor, with other rows
+    transform: Transform | None = None  # of scores that are not transformed yet
 
 
 class ClassRows(NamedTuple):
@@ -149,7 +151,8 @@ def prepare(
         if look:
             check_lists(target, int(n_classes))
         most = None if isinstance(n_classes, Tensor) else n_classes
-        rows = target.lists(most, working_dtype(input))
+        by_kernel = eager and call.engine == "triton"
+        rows = target.lists(most, working_dtype(input), by_kernel=by_kernel)
     elif target.is_floating_point():
         rows = arguments.rows_along(target, axis)
         if look and shard is None:

@@ -17,6 +17,7 @@ from torch.utils import _pytree
 
 from ..sets._base import membership_tolerance
 from ._arguments import check_target
+from ._engines import make_lists
 from ._targets import PADDING, REST, rows_of_lists
 
 RESTS = (None, "renormalize", "bucket")
@@ -124,12 +125,18 @@ class SparseTargets:
             )
         return values
 
-    def lists(self, num_classes: int | None, dtype: torch.dtype) -> Tensor:
+    def lists(
+        self, num_classes: int | None, dtype: torch.dtype, *, by_kernel: bool = False
+    ) -> Tensor:
         """The targets as lists (n, 2, m), in a dtype that has the digits of a class number.
 
-        ``num_classes`` is None where nobody knows it yet. Classes out of range stay there.
+        ``num_classes`` is None where nobody knows it yet. Classes out of range stay there. Plain
+        tensors may be given to a kernel.
         """
         dtype = torch.float64 if num_classes is None or num_classes > _MAX_SINGLE else dtype
+        if by_kernel and num_classes and self.indices.numel() and not self.values.requires_grad:
+            classes, values = (x.reshape(-1, x.shape[-1]) for x in (self.indices, self.values))
+            return make_lists(classes, values, num_classes, self.rest, self.log_values, dtype)
         values = self.proportions(dtype)
         indices = self.indices.long().clamp(PADDING, num_classes).to(dtype)
         if indices.shape[-1] == 0:

@@ -81,6 +81,9 @@ def scale_vector(scale: Scale, theta: Tensor, target: Tensor, ignore_index: int)
     if isinstance(scale, Tensor) and scale.ndim == 1:
         return scale
     n, dtype = target.shape[0], working_dtype(theta)
+    if target.ndim == 3:  # rows without a class count for nothing
+        counts = listed_rows(target).to(dtype)
+        return counts / (counts.sum() if scale is None else scale)
     if scale is None:
         # infinite if no label counts: 0 · ∞ makes the loss NaN, as in PyTorch
         return (target != ignore_index).sum(dtype=dtype).reciprocal().expand(n)
@@ -136,7 +139,8 @@ class Weighing(NamedTuple):
         The latter is NaN if a mean is over nothing, and else zero or None. As a factor it would
         reach the gradient, which is zero there, as in PyTorch.
         """
-        is_hard = target.ndim == 1 and self.weight is None and self.label_smoothing == 0
+        is_hard = target.ndim == 1 or (target.ndim == 3 and self.shard is None)
+        is_hard = is_hard and self.weight is None and self.label_smoothing == 0
         if is_hard and not self.row_groups and target.shape[0]:
             return target, None if self.reduction == "mean" else 1, None
         divisor = self.divisor(target, dtype)

@@ -55,6 +55,14 @@ class Transform(NamedTuple):
         return scale / self.temperature
 
     @property
+    def in_kernel(self) -> "KernelTransform":
+        """What a kernel is told."""
+        factor = self.factor
+        if isinstance(factor, Tensor):
+            return KernelTransform(factor.detach(), self.softcap or 0.0)
+        return KernelTransform(None if factor == 1 else factor, self.softcap or 0.0)
+
+    @property
     def cap(self) -> float:
         """The cap of scores that are multiplied already; 0 without one."""
         if self.softcap is None:
@@ -77,6 +85,13 @@ class Transform(NamedTuple):
             capped = torch.tanh(scores / self.softcap) * self.softcap
             scores = torch.where(scores == -math.inf, scores, capped)
         return self.scale(scores)
+
+
+class KernelTransform(NamedTuple):
+    """A factor of scores, or None, and a cap before it, or 0, inside of a kernel."""
+
+    factor: Tensor | float | None
+    cap: float
 
 
 def cap_(scores: Tensor, cap: float) -> Tensor:

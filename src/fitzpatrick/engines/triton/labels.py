@@ -41,6 +41,20 @@ from .formulas import (
 from .math import exp, relu
 from .root import solve_tau
 from .tiles import write_zeros
+from .transform import (
+    along_factor,
+    capped,
+    finite_top,
+    load_transform,
+    merged,
+    over_places,
+    rebased,
+    scaled,
+    seen,
+    store_numbers,
+    sums_of_block,
+    with_slope,
+)
 from .weights import label_and_weight
 
 
@@ -106,9 +120,9 @@ def _block_sums(given, tau, low, o: tl.constexpr):
 
 @triton.jit(do_not_specialize=["divisor", "tightness"])
 def label_rows(
-    theta, target, scale, value, gradient,
+    theta, target, scale, value, gradient, factors, by_factor, numbers,
     n, groups, theta_groups, out_groups, scale_stride, divisor, ignore_index, max_steps,
-    tolerance, tightness: tl.float64, o: tl.constexpr,
+    tolerance, tightness: tl.float64, cap: tl.float64, o: tl.constexpr,
 ):  # fmt: skip
     """Rows that fit into one block; widths and strides are counted in groups of lanes.
 
@@ -138,15 +152,23 @@ def label_rows(
     label, weight, counts = label_and_weight(
         target, scale, row, inside, scale_stride, divisor, ignore_index, o
     )
-    x = tl.load(theta + offset, mask=mask & counts[:, None], other=float("-inf")).to(o.acc)
+    given = load_transform(factors, cap, o)
+    read = mask if o.stats else mask & counts[:, None]
+    u = capped(tl.load(theta + offset, mask=read, other=float("-inf")).to(o.acc), given, o)
     valid = counts & (label >= 0) & (label < k)
     own_at = start + (label * n if o.columns else label)
-    own = tl.load(theta + own_at, mask=valid, other=float("nan")).to(o.acc)
+    own_u = capped(tl.load(theta + own_at, mask=valid, other=float("nan")).to(o.acc), given, o)
+    own = scaled(own_u, given, o)
     at_label = cols == label.to(tl.int32)[:, None]
-    x = tl.where(at_label, float("-inf"), x)
+    if o.stats:
+        s = scaled(u, given, o)
+        score = tl.sum(tl.where(at_label, s, 0.0), axis=1)
+        top, total, mean = sums_of_block(s, o)
+        store_numbers(numbers, row, inside, top, total, mean, score, score)
+    x = tl.where(at_label, float("-inf"), scaled(u, given, o))
     highest = tl.max(x, axis=1)
     if o.power == 0:
-        tau = tl.where(highest == float("-inf"), 0.0, highest)
+        tau = finite_top(highest)
         low = tau
         others = others_at(x, tau[:, None], low[:, None], o)
         total = tl.sum(others, axis=1)
@@ -170,7 +192,13 @@ def label_rows(
     if o.with_value:
         tl.store(value + row, tl.where(counts, loss, 0.0) * weight, mask=inside)
     if o.with_gradient:
-        out = tl.where(at_label, -(mass * weight)[:, None], others * (factor * weight)[:, None])
+        own_g, g = -mass * weight, others * (factor * weight)[:, None]
+        if o.learned:
+            terms = tl.sum(tl.where(mask & (at_label == 0), along_factor(g, u), 0.0), axis=1)
+            terms += along_factor(own_g, own_u)
+            tl.store(by_factor + row, tl.where(counts, terms, 0.0), mask=inside)
+        own_g, g = with_slope(own_g, own_u, given, o), with_slope(g, u, given, o)
+        out = tl.where(at_label, own_g[:, None], g)
         out = tl.where(counts[:, None], out, 0.0)
         out = out.to(gradient.dtype.element_ty)
         tl.store(gradient + at, out, mask=mask, cache_modifier=".cs")
@@ -195,47 +223,65 @@ def inside_row(block, groups, o: tl.constexpr):
 
 
 @triton.jit
-def _without_own(x, cols, block, own, mask, o: tl.constexpr):
-    """Scores with −∞ at the label ``own``, or at a list's classes, which have bits set there."""
-    if o.target == "lists":
-        first = (block * o.groups + tl.arange(0, o.groups)) * o.lanes
-        if mask is None:
-            byte = tl.load(own + first // 8)
-        else:
-            byte = tl.load(own + first // 8, mask=mask, other=0)
-        bit = (byte.to(tl.int32)[:, None] >> (cols % 8)) & 1
-        x = tl.where(bit == 1, float("-inf"), x)
-    elif block == own // (o.groups * o.lanes):
-        x = tl.where(cols == own, float("-inf"), x)
-    return x
+def without_own(x, cols, block, own, word, o: tl.constexpr):
+    """Scores with −∞ at the label ``own``, or at a list's classes, and the word with their bits.
+
+    A group has a bit for each lane, and a word those of its groups in some blocks.
+    """
+    if o.target != "lists":
+        if block == own // (o.groups * o.lanes):
+            x = tl.where(cols == own, float("-inf"), x)
+    else:
+        BLOCKS: tl.constexpr = 32 // o.lanes
+        if block % BLOCKS == 0:
+            word = tl.load(own + block // BLOCKS * o.groups + tl.arange(0, o.groups))
+        bit = (word >> (block % BLOCKS * o.lanes))[:, None] & (1 << tl.arange(0, o.lanes))[None, :]
+        x = tl.where(bit != 0, float("-inf"), x)
+    return x, word
 
 
 @triton.jit
-def running_sums(start, groups, label, o: tl.constexpr):
-    """The maximum and Σ e^(θ − maximum) over the blocks, for each place in the tile."""
+def running_sums(scores, o: tl.constexpr):
+    """The maximum, Σ e^d and Σ e^d d of d = θ − maximum over the blocks, for each place of a tile.
+
+    The latter is zero if nobody asks for numbers of the rows.
+    """
+    start, groups, own, given = scores
     tops = tl.full((o.groups,), float("-inf"), o.acc)
     totals = tl.zeros((o.groups,), o.acc)
+    means = tl.zeros((o.groups,), o.acc)
+    word = tl.zeros((o.groups,), tl.int32)
     for block in range(tl.cdiv(groups, o.groups)):
         mask = None if o.even else inside_row(block, groups, o)
         cols, x = load_block(start, block, mask, o, "evict_last")
-        x = _without_own(x, cols, block, label, mask, o)
+        x, word = without_own(seen(x, given, o), cols, block, own, word, o)
         higher = tl.maximum(tops, tl.max(x, axis=1))
-        base = tl.where(higher == float("-inf"), 0.0, higher)
-        fresh = tl.sum(exp(x - base[:, None], o.fast), axis=1)
-        totals = totals * exp(tops - base, o.fast) + fresh
+        base = finite_top(higher)
+        d = x - base[:, None]
+        e = exp(d, o.fast)
+        if o.stats:
+            _, means = rebased(tops, totals, means, base)
+            means += tl.sum(tl.where(e == 0, 0.0, e * d), axis=1)
+        totals = totals * exp(tops - base, o.fast) + tl.sum(e, axis=1)
         tops = higher
-    return tops, totals
+    return tops, totals, means
 
 
 @triton.jit
-def block_maxima(start, groups, label, o: tl.constexpr):
-    """The maximum over the blocks, for each place in the tile."""
+def block_maxima(scores, o: tl.constexpr):
+    """The maximum over the blocks, for each place in the tile; listed classes may be among them."""
+    start, groups, own, given = scores
     tops = tl.full((o.groups, o.lanes), float("-inf"), o.acc)
     for block in range(tl.cdiv(groups, o.groups)):
         mask = None if o.even else inside_row(block, groups, o)
         cols, x = load_block(start, block, mask, o, "")
-        x = _without_own(x, cols, block, label, mask, o)
+        if o.transform != "cap":
+            x = seen(x, given, o)
+        if o.target != "lists":
+            x, _ = without_own(x, cols, block, own, own, o)
         tops = tl.maximum(tops, x, propagate_nan=tl.PropagateNan.ALL)
+    if o.transform == "cap":  # which does not change the order
+        tops = capped(tops, given, o)
     return tops
 
 
@@ -254,17 +300,17 @@ def sums_of_maxima(given, tau, low, o: tl.constexpr):
 
 
 @triton.jit
-def powers_above(
-    start, groups, label, top, peaks, beside, tau, low, SECOND: tl.constexpr, o: tl.constexpr
-):
+def powers_above(scores, top, peaks, beside, tau, low, SECOND: tl.constexpr, o: tl.constexpr):
     """Σ r^P and Σ r^SECOND over the groups whose peak is above τ."""
+    start, groups, own, given = scores
     powers = tl.zeros((o.groups,), o.acc)
     seconds = tl.zeros((o.groups,), o.acc)
+    word = tl.zeros((o.groups,), tl.int32)
     active = peaks - tau > low
     for block in range(tl.cdiv(groups, o.groups)):
         mask = active if o.even else active & inside_row(block, groups, o)
         cols, x = load_block(start, block, mask, o, "")
-        x = _without_own(x, cols, block, label, mask, o)
+        x, word = without_own(seen(x, given, o), cols, block, own, word, o)
         r = relu(((x - top) - tau) - low)
         powers += sum_of_powers(r, o.power)
         seconds += sum_of_powers(r, SECOND)
@@ -279,18 +325,16 @@ def powers_above(
 @triton.jit
 def sums_of_row(given, tau, low, o: tl.constexpr):
     """Σp and its slope of a row, by a pass over the groups that reach above τ."""
-    start, groups, label, top, peaks, beside, own, c = given
-    powers, slopes = powers_above(
-        start, groups, label, top, peaks, beside, tau, low, o.power - 1, o
-    )
+    scores, top, peaks, beside, own, c = given
+    powers, slopes = powers_above(scores, top, peaks, beside, tau, low, o.power - 1, o)
     return _with_own(powers, slopes, own, tau, low, c, o)
 
 
 @triton.jit(do_not_specialize=["divisor", "tightness"])
 def wide_label_rows(
-    theta, target, scale, value, gradient,
+    theta, target, scale, value, gradient, factors, by_factor, numbers,
     n, groups, theta_groups, out_groups, scale_stride, divisor, ignore_index, max_steps,
-    tolerance, tightness: tl.float64, o: tl.constexpr,
+    tolerance, tightness: tl.float64, cap: tl.float64, o: tl.constexpr,
 ):  # fmt: skip
     """One row of any width.
 
@@ -306,7 +350,11 @@ def wide_label_rows(
     k = groups * UNIT
     valid = (label >= 0) & (label < k)
     first = row * theta_groups * UNIT
-    own = tl.load(theta + first + label, mask=counts & valid, other=float("nan")).to(o.acc)
+    given = load_transform(factors, cap, o)
+    is_own = valid if o.stats else counts & valid
+    own_u = tl.load(theta + first + label, mask=is_own, other=float("nan")).to(o.acc)
+    own_u = capped(own_u, given, o)
+    own = scaled(own_u, given, o)
     head = 0
     if o.peel:
         head = ((o.lanes - first % o.lanes) % o.lanes).to(tl.int32)
@@ -314,6 +362,7 @@ def wide_label_rows(
     start = theta + tl.multiple_of(first + head, o.lanes)
     out = gradient + tl.multiple_of(row * out_groups * UNIT + head, o.lanes)
     label = (label - head).to(tl.int32)
+    scores = start, groups, label, given
     beside = own  # not used
     if o.peel:
         # some of the first and of the last lanes
@@ -321,10 +370,22 @@ def wide_label_rows(
         edges = tl.where(edge < o.lanes, edge, k - 2 * o.lanes + edge) - head
         is_edge = tl.where(edge < o.lanes, edges < 0, edges >= groups * o.lanes)
         beside = tl.load(start + edges, mask=is_edge, other=float("-inf")).to(o.acc)
-        beside = tl.where(edges == label, float("-inf"), beside)
+        beside_u = capped(tl.where(edges == label, float("-inf"), beside), given, o)
+        beside = scaled(beside_u, given, o)
+    if o.stats:
+        tops, totals, means = running_sums(scores, o)
+        h, total, mean = over_places(tops, totals, means)
+        if o.peel:
+            b, s, d = sums_of_block(beside, o)
+            b, s, d = over_places(b, s, d)
+            h, total, mean = merged(h, total, mean, b, s, d)
+        if valid:
+            h, total, mean = merged(h, total, mean, own, 1.0, 0.0)
+        store_numbers(numbers, row, row < n, h, total, mean, own, own)
     if counts:
         if o.power == 0:
-            tops, totals = running_sums(start, groups, label, o)
+            if not o.stats:
+                tops, totals, means = running_sums(scores, o)
             tau = tl.max(tops, axis=0)
             if o.peel:
                 tau = tl.maximum(tau, tl.max(tl.max(beside, axis=1), axis=0))
@@ -338,8 +399,8 @@ def wide_label_rows(
             active = tl.full((o.groups,), 1, tl.int1)
         else:
             # maxima are entries of the row: their own τ is a lower bound that leaves little to do
-            tops = block_maxima(start, groups, label, o)
-            peaks = tl.max(tops, axis=1)
+            maxima = block_maxima(scores, o)
+            peaks = tl.max(maxima, axis=1)
             highest = tl.max(peaks, axis=0)
             if o.peel:
                 highest = tl.maximum(highest, tl.max(tl.max(beside, axis=1), axis=0))
@@ -350,17 +411,15 @@ def wide_label_rows(
             tau = _start(highest - top, own, c, o)
             # a group of NaN has no peak; its maxima make the first step NaN, and so everything
             tau, low = solve_tau(
-                sums_of_maxima, (tops - top, beside, own, c),
+                sums_of_maxima, (maxima - top, beside, own, c),
                 tau, tl.zeros((), o.acc), max_steps, tolerance, o,
             )  # fmt: skip
             # not above the root of all entries, whatever rounding did to that of the maxima
             tau, low = solve_tau(
-                sums_of_row, (start, groups, label, top, peaks, beside, own, c),
+                sums_of_row, (scores, top, peaks, beside, own, c),
                 tau, low - 2 * tolerance, max_steps, tolerance, o,
             )  # fmt: skip
-            powers, highs = powers_above(
-                start, groups, label, top, peaks, beside, tau, low, o.power + 1, o
-            )
+            powers, highs = powers_above(scores, top, peaks, beside, tau, low, o.power + 1, o)
             factor = tl.where(tau == tau, ramp_scale(c, o), tau)
             mass = powers * factor
             loss = sparse_label_loss(mass, highs, (own - tau) - low, c, o)
@@ -369,10 +428,17 @@ def wide_label_rows(
         if o.with_value:
             tl.store(value + row, loss * weight)
         if o.with_gradient:
-            mass *= weight
+            own_g = -mass * weight
             factor *= weight
+            terms = tl.zeros((o.groups,), o.acc)
+            if o.learned:
+                by_own = along_factor(own_g, own_u)
+            own_g = with_slope(own_g, own_u, given, o)
             if o.peel:
-                few = tl.where(edges == label, -mass, others_at(beside, tau, low, o) * factor)
+                few = others_at(beside, tau, low, o) * factor
+                if o.learned:
+                    by_own += tl.sum(tl.sum(along_factor(few, beside_u), axis=1), axis=0)
+                few = tl.where(edges == label, own_g, with_slope(few, beside_u, given, o))
                 tl.store(out + edges, few.to(gradient.dtype.element_ty), mask=is_edge)
             blocks = tl.cdiv(groups, o.groups)
             for i in range(blocks):
@@ -381,23 +447,35 @@ def wide_label_rows(
                 inside = inside_row(block, groups, o)
                 if o.power == 0:
                     mask = None if o.even else inside
-                    cols, x = load_block(start, block, mask, o, "evict_first")
+                    cols, u = load_block(start, block, mask, o, "evict_first")
                 else:
                     mask = active if o.even else active & inside
-                    cols, x = load_block(start, block, mask, o, "")
+                    cols, u = load_block(start, block, mask, o, "")
+                u = capped(u, given, o)
+                x = scaled(u, given, o)
+                if o.power > 0:
                     x -= top
                 p = others_at(x, tau, low, o) * factor
+                if o.learned:
+                    if block == label // (o.groups * o.lanes):
+                        p = tl.where(cols == label, 0.0, p)
+                    terms += tl.sum(along_factor(p, u), axis=1)
+                p = with_slope(p, u, given, o)
                 if block == label // (o.groups * o.lanes):
-                    p = tl.where(cols == label, -mass, p)
+                    p = tl.where(cols == label, own_g, p)
                 p = p.to(gradient.dtype.element_ty)
                 if o.even:
                     tl.store(out + cols, p, cache_modifier=".cs")
                 else:
                     tl.store(out + cols, p, mask=inside[:, None], cache_modifier=".cs")
+            if o.learned:
+                tl.store(by_factor + row, by_own + tl.sum(terms, axis=0))
     else:
         if o.with_value:
             tl.store(value + row, 0.0 * weight)
         if o.with_gradient:
+            if o.learned:
+                tl.store(by_factor + row, 0.0)
             if o.peel:
                 zero = tl.zeros((1, 2 * o.lanes), gradient.dtype.element_ty)
                 tl.store(out + edges, zero, mask=is_edge)

@@ -13,12 +13,13 @@ or None for one over the number of labels that are not ``ignore_index``.
 
 import functools
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import triton
 from torch import Tensor
 
+from .lists import count_lists, make_lists
 from .plan import (
     Plan,
     Problem,
@@ -31,11 +32,13 @@ from .plan import (
     takes_columns,
     working_dtype,
 )
-from .specs import KernelSpec, parse_kernel
+from .specs import parse_kernel
 from .weights import count_labels, scale_rows
 
 __all__ = [
+    "Extras",
     "is_interpreted",
+    "launch_lists",
     "launch_loss",
     "scale_rows_",
     "takes_columns",
@@ -45,8 +48,33 @@ Scale = Tensor | int | None
 # labels (n,), rows (n, k), lists (n, 2, m), or labels, base, share and own part of smoothed labels
 Target = Tensor | tuple[Tensor, Tensor, Tensor, Tensor]
 
-# Rows of gradients from this width on have room for a bit for each class.
-MIN_BITS_IN_PLACE = 64
+# Up to this cap half precision does not see what a tanh without digits near 0 leaves out.
+MAX_ROUGH_CAP = 64.0
+
+
+class Extras(NamedTuple):
+    """What kernels of class indices and lists do besides: see :mod:`.transform`.
+
+    ``factor`` multiplies the scores, whose cap is 0 without one. The derivatives of the rows in the
+    factor, (n,), and their numbers, (n, 4), are written into the tensors for them.
+    """
+
+    factor: Tensor | None = None
+    cap: float = 0.0
+    by_factor: Tensor | None = None
+    numbers: Tensor | None = None
+
+    @property
+    def transform(self) -> str:
+        """What happens to the scores, as kernels call it."""
+        if self.factor is None:
+            return "cap" if self.cap else ""
+        return "both" if self.cap else "scale"
+
+    def needs_care(self, dtype: torch.dtype) -> bool:
+        """True if tanh needs its digits near 0."""
+        return self.cap > 0 and not (dtype.itemsize == 2 and self.cap <= MAX_ROUGH_CAP)
+
 
 # earlier versions of Triton want other arguments where a compiled kernel is launched
 _LAUNCHES_COMPILED = tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 3)
@@ -112,6 +140,7 @@ def launch_loss(
     with_value: bool = True,
     with_gradient: bool = True,
     in_place: bool = False,
+    extras: Extras | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Losses and gradients, empty where they are not wanted.
 
@@ -131,12 +160,10 @@ def launch_loss(
         rows = rows.contiguous()
     inner = theta.shape[2] if theta.ndim == 3 else 0
     spec, alpha = parse_kernel(omega)
+    extras = extras or Extras()
     lanes, peel = (1, False) if inner else lanes_of(theta, rows)
-    if form == "lists":
-        return _launch_lists(
-            theta, rows, scale, spec, lanes if not peel else 1, tightness, values, gradients,
-            (with_value, with_gradient, in_place),
-        )  # fmt: skip
+    if form == "lists" and peel:
+        lanes, peel = 1, False
     unit = 1 if peel or alpha else lanes
     stride, divisor, parts = 0, 1, 1
     if scale is None:
@@ -151,57 +178,61 @@ def launch_loss(
     plan = plan_for(
         Problem(
             spec.name, mode, form, k, inner, theta.dtype, lanes, peel, with_value, with_gradient,
-            source, parts, careful=alpha > 0 and needs_care(alpha, theta.dtype),
+            source, parts,
+            needs_care(alpha, theta.dtype) if alpha else extras.needs_care(theta.dtype),
+            transform=extras.transform, learned=extras.by_factor is not None and with_gradient,
+            stats=extras.numbers is not None,
+            listed=triton.next_power_of_2(rows.shape[-1] + 1) if form == "lists" else 0,
         )
     )  # fmt: skip
     widths = inner or n, k // unit, theta.stride(0) // unit, gradients.stride(0) // unit
     if form == "labels":
         targets: tuple[Tensor, ...] = (rows,)
-        integers = *widths, stride, divisor, ignore_index, plan.max_steps
+        integers: tuple[int, ...] = (*widths, stride, divisor, ignore_index, plan.max_steps)
+    elif form == "lists":
+        bits, bit_stride = _bits(theta, gradients, plan, in_place or extras.by_factor is not None)
+        targets = rows, bits
+        integers = n, rows.shape[2], *widths[1:], bit_stride, stride, divisor, plan.max_steps
     else:
         targets = rows, labels, mix
         integers = *widths, rows.stride(0) // unit, stride, divisor, plan.max_steps
-    tensors = theta, *targets, scale, values, gradients
+    tensors: tuple[Tensor, ...] = (theta, *targets, scale, values, gradients)
+    floats: tuple[float, ...] = (plan.tolerance, tightness)
+    if alpha:
+        floats = plan.tolerance, alpha - 1, tightness
+    elif form in ("labels", "lists"):
+        others = extras.factor, extras.by_factor, extras.numbers
+        tensors += tuple(values if x is None else x for x in others)  # nothing is read in its place
+        floats = *floats, extras.cap
     programs = n // inner * ceil_div(inner, plan.rows) if inner else ceil_div(n, plan.rows)
-    floats = (plan.tolerance, alpha - 1, tightness) if alpha else (plan.tolerance, tightness)
     launch(plan, (programs,), tensors, integers, floats)
     return values, gradients
 
 
-def _launch_lists(
-    theta: Tensor,
-    lists: Tensor,
-    scale: Scale,
-    spec: KernelSpec,
-    lanes: int,
-    tightness: float,
-    values: Tensor,
-    gradients: Tensor,
-    asked: tuple[bool, bool, bool],
-) -> tuple[Tensor, Tensor]:
-    """Losses and gradients at lists of classes, into the tensors for them."""
-    (n, _, m), k = lists.shape, theta.shape[1]
-    if not isinstance(scale, Tensor):
-        raise TypeError("lists of classes come with the weights of their rows")
-    with_value, with_gradient, in_place = asked
-    # a bit for each class: where the gradient will be, if that is not where the scores are
+def _bits(theta: Tensor, gradients: Tensor, plan: Plan, apart: bool) -> tuple[Tensor, int]:
+    """Where rows have bits for their listed classes, and how many words apart.
+
+    That is where the gradients will be, if there is room, unless bits have to be apart.
+    """
+    lanes, groups = (getattr(x, "value", x) for x in (plan.options.lanes, plan.options.groups))
+    words = ceil_div(ceil_div(theta.shape[1], lanes * groups), 32 // lanes) * groups
     n_bytes = gradients.stride(0) * gradients.element_size()
-    if with_gradient and not in_place and k >= MIN_BITS_IN_PLACE and n_bytes % 4 == 0:
-        bits, bit_stride = gradients, n_bytes // 4
-    else:
-        bit_stride = ceil_div(k, 32)
-        bits = theta.new_empty((n, bit_stride), dtype=torch.int32)
-    plan = plan_for(
-        Problem(
-            spec.name, spec.mode(tightness, has_labels=False), "lists", k, 0, theta.dtype, lanes,
-            False, with_value, with_gradient, "each", 1, listed=triton.next_power_of_2(m + 1),
-        )
-    )  # fmt: skip
-    widths = k // lanes, theta.stride(0) // lanes, gradients.stride(0) // lanes
-    integers = n, m, *widths, bit_stride, scale.stride(0), 1, plan.max_steps
-    tensors = theta, lists, bits, scale, values, gradients
-    launch(plan, (n,), tensors, integers, (plan.tolerance, tightness))
-    return values, gradients
+    if len(gradients) and not apart and n_bytes % 4 == 0 and n_bytes >= 4 * words:
+        return gradients, n_bytes // 4
+    return theta.new_empty((len(theta), words), dtype=torch.int32), words
+
+
+def launch_lists(
+    indices: Tensor, values: Tensor, k: int, rest: str | None, is_log: bool, dtype: torch.dtype
+) -> Tensor:
+    """The lists (n, 2, m) of targets (n, m) with some rest."""
+    n, m = indices.shape
+    stride = m + (rest == "bucket")
+    lists = values.new_empty((n, 2, stride), dtype=dtype)
+    plan = _lists_plan(triton.next_power_of_2(stride), rest or "", is_log)
+    tensors = indices.contiguous(), values.contiguous(), lists
+    launch(plan, (ceil_div(n, plan.rows),), tensors, (n, m, k, stride))
+    return lists
 
 
 def _parts(target: Target, theta: Tensor) -> tuple[str, Tensor, Tensor, Tensor]:
@@ -221,19 +252,27 @@ def _mixture(share: Tensor, own: Tensor) -> Tensor:
     return torch.stack((share, own), 1)
 
 
-def _count(labels: Tensor, ignore_index: int) -> Tensor:
-    """How many labels count, in parts."""
-    n = len(labels)
-    plan = _count_plan()
+def _count(rows: Tensor, ignore_index: int) -> Tensor:
+    """How many labels, or lists, count, in parts."""
+    n, kernel = len(rows), count_labels if rows.ndim == 1 else count_lists
+    plan = _count_plan(kernel)
     parts = min(triton.next_power_of_2(ceil_div(n, plan.constants["BLOCK"])), 32)
-    counts = labels.new_empty(parts, dtype=torch.int32)
-    launch(plan, (parts,), (labels, counts), (n, ignore_index))
+    counts = rows.new_empty(parts, dtype=torch.int32)
+    launch(plan, (parts,), (rows, counts), (n, ignore_index if rows.ndim == 1 else rows.shape[2]))
     return counts
 
 
 @functools.cache
-def _count_plan() -> Plan:
-    return Plan(count_labels, {"BLOCK": 2048, "num_warps": 8})
+def _count_plan(kernel: Any) -> Plan:
+    block, warps = (2048, 8) if kernel is count_labels else (512, 4)
+    return Plan(kernel, {"BLOCK": block, "num_warps": warps})
+
+
+@functools.cache
+def _lists_plan(listed: int, rest: str, is_log: bool) -> Plan:
+    rows = max(2048 // listed, 1)
+    shape = {"REST_KIND": rest, "IS_LOG": is_log, "ROWS": rows, "LISTED": listed}
+    return Plan(make_lists, {**shape, "num_warps": 4 if listed <= 2048 else 8}, rows)
 
 
 @functools.cache

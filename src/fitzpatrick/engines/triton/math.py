@@ -115,6 +115,20 @@ def sigmoid(x):
 
 
 @triton.jit
+def tanh(x, CAREFUL: tl.constexpr, FAST: tl.constexpr):
+    """The hyperbolic tangent; near 0 only a careful one has the digits of x."""
+    if CAREFUL:
+        u = x * x
+        near = tl.abs(x) < 0.5
+        e = exp(-2.0 * tl.abs(x), FAST)
+        above = x * (135135.0 + u * (17325.0 + u * (378.0 + u)))
+        above = tl.where(near, above, tl.where(x < 0, e - 1.0, 1.0 - e))
+        below = 135135.0 + u * (62370.0 + u * (3150.0 + u * 28.0))
+        return above / tl.where(near, below, 1.0 + e)
+    return 1.0 - 2.0 * reciprocal(1.0 + exp(2.0 * x, FAST), FAST)
+
+
+@triton.jit
 def expm1_minus_x(x, FAST: tl.constexpr):
     """exp(x) − 1 − x for |x| < 1/2, by its series; FAST has as many terms as float32 can tell."""
     TERMS: tl.constexpr = 6 if FAST else 12

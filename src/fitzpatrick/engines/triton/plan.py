@@ -52,8 +52,9 @@ class Problem:
     """Rows of one kind, which share a plan.
 
     ``target`` is "labels", "rows", "smoothed" or "weighted" (see :mod:`.tiles`), or "lists" of less
-    than ``listed`` classes (a power of two); ``scale`` says
-    where row weights come from (see :mod:`.weights`), in how many ``parts`` if they are counted.
+    than ``listed`` classes (a power of two). ``scale`` says where row weights come from (see
+    :mod:`.weights`), in how many ``parts`` if they are counted. ``transform`` is what happens to
+    the scores (see :mod:`.transform`); ``learned`` and ``stats`` ask for more numbers of each row.
     ``inner`` is not 0 where scores have shape (outer, k, inner). ``lanes`` and ``peel`` say how
     rows are aligned.
     """
@@ -72,6 +73,9 @@ class Problem:
     parts: int
     careful: bool = False
     listed: int = 0
+    transform: str = ""
+    learned: bool = False
+    stats: bool = False
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,9 @@ class Options(KernelOptions):
     guess: bool = False
     careful: bool = False
     listed: int = 0
+    transform: str = ""
+    learned: bool = False
+    stats: bool = False
 
 
 @dataclass(frozen=True)
@@ -124,6 +131,11 @@ class Plan:
     max_steps: int = 0
     tolerance: float = 0.0
     launchers: dict[Any, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def options(self) -> Any:
+        """What a kernel of losses is compiled for."""
+        return self.constants["o"]
 
 
 def is_interpreted() -> bool:
@@ -285,11 +297,12 @@ def _sparse_label_shape(problem: Problem) -> dict[str, Any]:
 def _list_shape(problem: Problem, power: int) -> dict[str, Any]:
     if power or problem.k <= LIMITS.max_logistic_labels:
         return tile_shape(problem.k, problem.lanes, problem.dtype)
-    shape = _logistic_label_shape(problem)
     if problem.dtype.itemsize == 2 and problem.lanes > 1:
-        # as many as for labels: what the list needs beyond that is spilled once a row
-        shape["maxnreg"] = 32 if shape["num_warps"] == 8 else 40
-    return shape
+        if problem.k <= 65536:
+            # few warps, which all compute the short row; and rows that fit into the cache together
+            return {"groups": 1024, "num_warps": 4, "maxnreg": 96}
+        return {"groups": 1024, "num_warps": 16, "maxnreg": 40}
+    return _logistic_label_shape(problem)
 
 
 def tile_shape(k: int, lanes: int, dtype: torch.dtype) -> dict[str, Any]:
