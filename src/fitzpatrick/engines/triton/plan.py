@@ -298,10 +298,10 @@ def _list_shape(problem: Problem, power: int) -> dict[str, Any]:
     if power or problem.k <= LIMITS.max_logistic_labels:
         return tile_shape(problem.k, problem.lanes, problem.dtype)
     if problem.dtype.itemsize == 2 and problem.lanes > 1:
+        # few warps, which all compute the short row, and rows that fit into the cache together
         if problem.k <= 65536:
-            # few warps, which all compute the short row; and rows that fit into the cache together
             return {"groups": 1024, "num_warps": 4, "maxnreg": 96}
-        return {"groups": 1024, "num_warps": 16, "maxnreg": 40}
+        return {"groups": 2048, "num_warps": 8, "maxnreg": 96}
     return _logistic_label_shape(problem)
 
 
