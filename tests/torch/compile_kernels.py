@@ -201,7 +201,7 @@ def attentions():
     for kernel, alpha, dtype, width in itertools.product(kernels, (1.5, 2.0), dtypes, (64, 128)):
         rows = torch.empty(1, width, dtype=dtype, device="meta")
         plan = attention_launch.plan_for(rows, rows)
-        launched = dict(getattr(plan, kernels[kernel]))
+        launched = getattr(plan, kernels[kernel]).options
         options = attention_launch.options_of(rows, rows, alpha, 1.0)
         options |= {"stages": launched.pop("stages"), "together": plan.together}
         names = kernel.arg_names

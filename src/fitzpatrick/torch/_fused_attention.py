@@ -25,7 +25,7 @@ def _attend(
 
 
 @_attend.register_fake
-def _(query: Tensor, key: Tensor, value: Tensor, *_: Any) -> tuple[Tensor, ...]:
+def _(query: Tensor, key: Tensor, value: Tensor, *__: Any) -> tuple[Tensor, ...]:
     from ..engines.triton.attention_launch import block_counts
 
     heads, n = query.shape[:2]

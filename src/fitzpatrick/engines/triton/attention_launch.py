@@ -17,8 +17,6 @@ from .launch import on_device
 _FUSED = {"enable_fp_fusion": True}
 # Errors of the size of their squares are rounded away.
 _TOLERANCES = {torch.bfloat16: 0.08, torch.float16: 0.02, torch.float32: 1e-4}
-# Programs for each multiprocessor, which take one block of queries or keys after another.
-_PROGRAMS = 4
 
 
 class FusedOutput(NamedTuple):
@@ -36,21 +34,43 @@ class _Plan(NamedTuple):
     queries: int
     keys: int
     together: int  # blocks of queries that the gradient in keys takes at once
-    forward: dict[str, int]
-    by_query: dict[str, int]
-    by_key: dict[str, int]
+    forward: "_Launch"
+    by_query: "_Launch"
+    by_key: "_Launch"
 
 
-def _launched(num_warps: int, stages: int, **more: int) -> dict[str, int]:
-    return {"num_warps": num_warps, "stages": stages, **more}
+class _Launch(NamedTuple):
+    """How one kernel is compiled, and how many of its programs share a multiprocessor.
+
+    A program takes one block of queries or keys after another; those beyond what the registers have
+    room for would begin when the others have ended.
+    """
+
+    programs: int
+    num_warps: int
+    stages: int
+    maxnreg: int | None = None
+
+    @property
+    def options(self) -> dict[str, int]:
+        """What Triton is told."""
+        options = {"num_warps": self.num_warps, "stages": self.stages}
+        return options if self.maxnreg is None else options | {"maxnreg": self.maxnreg}
+
+    def count_for(self, device: torch.device, n_items: int) -> int:
+        """The number of programs for items that each of them takes in turn."""
+        if device.type != "cuda":
+            return min(n_items, 3)
+        n_processors = torch.cuda.get_device_properties(device).multi_processor_count
+        return min(n_items, self.programs * n_processors)
 
 
-# By width, for half precision. With fewer registers more programs share a multiprocessor.
-_NARROW = _Plan(64, 64, 2, _launched(4, 3, maxnreg=168), _launched(4, 3), _launched(8, 2))
-_MEDIUM = _Plan(64, 64, 1, _launched(4, 2), _launched(8, 2), _launched(8, 2))
-_WIDE = _Plan(64, 32, 1, _launched(8, 2), _launched(8, 2), _launched(8, 2))
-_SINGLE = _Plan(64, 32, 1, _launched(4, 2), _launched(4, 2), _launched(4, 2))
-_SINGLE_MEDIUM = _Plan(32, 32, 1, _launched(4, 2), _launched(4, 2), _launched(4, 1))
+# By width, for half precision and then for single precision.
+_NARROW = _Plan(64, 64, 2, _Launch(3, 4, 3, 168), _Launch(2, 4, 3), _Launch(1, 8, 2))
+_MEDIUM = _Plan(64, 64, 1, _Launch(2, 4, 2), _Launch(1, 8, 2), _Launch(1, 8, 2))
+_WIDE = _Plan(64, 32, 1, _Launch(1, 8, 2), _Launch(1, 8, 2), _Launch(1, 8, 2))
+_SINGLE = _Plan(64, 32, 1, _Launch(2, 4, 2), _Launch(2, 4, 2), _Launch(1, 4, 2))
+_SINGLE_MEDIUM = _Plan(32, 32, 1, _Launch(2, 4, 2), _Launch(2, 4, 2), _Launch(1, 4, 1))
 
 
 def plan_for(query: Tensor, value: Tensor) -> _Plan:
@@ -68,12 +88,6 @@ def block_counts(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, int, i
     plan = plan_for(query, value)
     n_blocks = -(-key.shape[1] // plan.keys)
     return -(-query.shape[1] // plan.queries), n_blocks, -(-n_blocks // 32)
-
-
-def _n_programs(device: torch.device, n_items: int) -> int:
-    if device.type != "cuda":
-        return min(n_items, 3)
-    return min(n_items, _PROGRAMS * torch.cuda.get_device_properties(device).multi_processor_count)
 
 
 def options_of(query: Tensor, value: Tensor, alpha: float, scale: float) -> dict[str, Any]:
@@ -105,7 +119,8 @@ def fused_forward(
     origins = taus.new_empty(heads, n if query.dtype == torch.float32 else 0)
     words = query.new_zeros(heads, n_query_blocks, n_words, dtype=torch.int32)
     n_items = heads * n_query_blocks
-    programs = _n_programs(query.device, n_items)
+    launch = plan_for(query, value).forward
+    programs = launch.count_for(query.device, n_items)
     live = query.new_empty(programs, n_blocks + 1, dtype=torch.int32)
     marks = query.new_empty(programs, n_blocks + 1, dtype=torch.int8)
     with on_device(query.device):
@@ -114,7 +129,7 @@ def fused_forward(
             marks, n=n, n_keys=n_keys, groups=heads // key_heads, n_words=n_words,
             n_items=n_items, n_heads=heads, n_scratch=n_blocks + 1,
             tolerance=_TOLERANCES[query.dtype],
-            **options_of(query, value, alpha, scale), **plan_for(query, value).forward, **_FUSED,
+            **options_of(query, value, alpha, scale), **launch.options, **_FUSED,
         )  # fmt: skip
     return FusedOutput(out, taus, origins, words)
 
@@ -143,19 +158,19 @@ def fused_backward(
     items = heads * n_query_blocks, key_heads * -(-n_blocks // 2)
     sizes = n_blocks, 2 * n_query_blocks
     live = [
-        query.new_empty(_n_programs(query.device, n_items), size, dtype=torch.int32)
-        for n_items, size in zip(items, sizes, strict=True)
+        query.new_empty(launch.count_for(query.device, n_items), size, dtype=torch.int32)
+        for launch, n_items, size in zip((plan.by_query, plan.by_key), items, sizes, strict=True)
     ]
     with on_device(query.device):
         attention_query_gradient[len(live[0]),](
             signed, key, value, upstream, out, *span, taus, origins, words, live[0], means,
             by_query, scale=scale, n_items=items[0], n_heads=heads, n_scratch=sizes[0],
-            **options, **plan.by_query, **_FUSED,
+            **options, **plan.by_query.options, **_FUSED,
         )  # fmt: skip
         attention_key_gradient[len(live[1]),](
             signed, key, value, upstream, *span, taus, origins, words, live[1], means, by_key,
             by_value, scale=abs(scale), n_items=items[1], n_key_heads=key_heads,
             n_query_blocks=n_query_blocks, n_scratch=sizes[1], together=plan.together,
-            **options, **plan.by_key, **_FUSED,
+            **options, **plan.by_key.options, **_FUSED,
         )  # fmt: skip
     return by_query, by_key, by_value
