@@ -112,19 +112,15 @@ def gpu_entries_figure() -> Figure:
 
 
 def cpu_links_figure() -> Figure:
-    """Losses and links on one CPU thread, with and without Numba."""
+    """Losses and links on one CPU thread, and links of tensors next to those of entmax."""
     lines = json.loads((RESULTS / "cpu_links.json").read_text(encoding="utf-8"))["lines"]
-    titles = {"numba": "with Numba", "numpy": "NumPy alone"}
-    columns: dict[str, list[Bar]] = {
-        title: [
-            (line["what"].replace(", scale 1 ", " "), line["ratio"], True)
-            for line in lines
-            if line["engine"] == engine and "scale 0.1" not in line["what"]
-            if "scale 10" not in line["what"]
-        ]
-        for engine, title in titles.items()
-    }
-    return panels("8192 × 256 float64 on one CPU thread, × the time of the peer", columns)
+    ours, tensors = "8192 × 256 float64, NumPy arrays", "PyTorch tensors, forward and backward"
+    columns: dict[str, list[Bar]] = {ours: [], tensors: []}
+    for line in lines:
+        what = line["what"].replace(", scale 1 ", " ")
+        if "scale" not in what:
+            columns[tensors if "tensor" in what else ours].append((what, line["ratio"], True))
+    return panels("One CPU thread, × the time of the peer", columns)
 
 
 def torch_cpu_figure() -> Figure:
