@@ -112,15 +112,12 @@ def gpu_entries_figure() -> Figure:
 
 
 def cpu_links_figure() -> Figure:
-    """Losses and links on one CPU thread, and links of tensors next to those of entmax."""
+    """Losses and links of NumPy arrays on one CPU thread."""
     lines = json.loads((RESULTS / "cpu_links.json").read_text(encoding="utf-8"))["lines"]
-    ours, tensors = "8192 × 256 float64, NumPy arrays", "PyTorch tensors, forward and backward"
-    columns: dict[str, list[Bar]] = {ours: [], tensors: []}
-    for line in lines:
-        what = line["what"].replace(", scale 1 ", " ")
-        if "scale" not in what:
-            columns[tensors if "tensor" in what else ours].append((what, line["ratio"], True))
-    return panels("One CPU thread, × the time of the peer", columns)
+    named = [(line["what"].replace(", scale 1 ", " "), line["ratio"], True) for line in lines]
+    named = [bar for bar in named if "scale" not in bar[0] and "tensor" not in bar[0]]
+    columns = {"value and gradient": named[:-5], "links": named[-5:]}
+    return panels("8192 × 256 float64 on one CPU thread, × the time of the peer", columns)
 
 
 def torch_cpu_figure() -> Figure:
