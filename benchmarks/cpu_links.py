@@ -1,9 +1,9 @@
 """Links and entry-wise losses on a CPU against their peers, in one run.
 
-One thread, 8192 x 256 float64, with Numba and without: value and gradient of the sigmoid, Poisson
-and squared losses next to scikit-learn's, and links next to SciPy's softmax. Then links of PyTorch
-tensors, forward and backward, next to entmax's. Contenders take turns; ratios are of medians, in
-CPU time, which other work on the machine disturbs least.
+One thread, 8192 x 256 float64: value and gradient of the sigmoid, Poisson and squared losses next
+to scikit-learn's, and links next to SciPy's softmax. Then links of PyTorch tensors, forward and
+backward, next to entmax's. Contenders take turns; ratios are of medians, in CPU time, which other
+work on the machine disturbs least.
 ``python benchmarks/cpu_links.py --quick`` is a short version.
 """
 
@@ -25,11 +25,9 @@ from torch_cpu import link_step
 
 import fitzpatrick as fp
 from fitzpatrick import engines
-from fitzpatrick.engines import table
 from fitzpatrick.torch import functional
 
-# What is allowed without Numba, over what is allowed with it.
-PLAIN = 3.0
+TIGHTNESSES = (0.0, 1.0, 0.5)
 # Shapes of PyTorch links, and how many calls make a run that a clock can measure.
 TENSORS = (((64, 10), 200), ((8, 8, 64, 64), 2), ((512, 4096), 1))
 
@@ -60,20 +58,13 @@ def entries(n: int, k: int, repeats: int) -> Iterator[Line]:
     for title, name, peer, y, limits in problems:
         omega = fp.get_loss(name).regularizer
         contenders = [Contender("peer", scikit_learn(peer, y, theta))]
-        keys = []
-        for engine in ("numba", "numpy"):
-            for tightness, limit in zip((0.0, 1.0, 0.5), limits, strict=True):
-                bound = engines.bind(omega, tightness, y, k, n_threads=1, engine=engine)
-                key = f"{title}, tightness {tightness:g}", engine
-                allowed = limit if limit is None or engine == "numba" else PLAIN * limit
-                keys.append((key, allowed))
-                contenders.append(
-                    Contender(str(key), lambda bound=bound: bound.value_and_gradient(theta, out))  # type: ignore[misc]
-                )
+        for tightness in TIGHTNESSES:
+            bound = engines.bind(omega, tightness, y, k, n_threads=1, engine="numba")
+            run = partial(bound.value_and_gradient, theta, out)
+            contenders.append(Contender(f"{title}, tightness {tightness:g}", run))
         timings = race(contenders, repeats, cpu_time=True)
-        for key, allowed in keys:
-            peer_name = type(peer).__name__
-            yield Line(", ".join(key), peer_name, timings[str(key)], timings["peer"], allowed)
+        for contender, limit in zip(contenders[1:], limits, strict=True):
+            yield _line(contender.name, type(peer).__name__, timings, "peer", limit)
 
 
 def links(n: int, k: int, repeats: int) -> Iterator[Line]:
@@ -83,33 +74,18 @@ def links(n: int, k: int, repeats: int) -> Iterator[Line]:
         names = ["sparsemax", "entmax15", "logistic"]
         if scale == 1:
             names += ["sigmoid", "poisson"]
-        contenders = [Contender("softmax", lambda theta=theta: softmax(theta, axis=1))]  # type: ignore[misc]
+        contenders = [Contender("softmax", partial(softmax, theta, axis=1))]
         for name in names:
-            contenders += [
-                Contender(f"{name} {engine}", _link(fp.get_loss(name), theta, engine))
-                for engine in ("numba", "numpy")
-            ]
+            link = partial(fp.get_loss(name).link, theta, n_threads=1)
+            contenders.append(Contender(f"{name} link, scale {scale:g}", link))
         timings = race(contenders, repeats, cpu_time=True)
-        for contender in contenders[1:]:
-            name, engine = contender.name.split()
-            is_sparse = name in ("sparsemax", "entmax15")
-            limit = (1.5 if engine == "numba" else 1.5 * PLAIN) if is_sparse else None
-            title = f"{name} link, scale {scale:g}, {engine}"
-            yield Line(title, "softmax", timings[contender.name], timings["softmax"], limit)
+        for contender, name in zip(contenders[1:], names, strict=True):
+            limit = 1.5 if name in ("sparsemax", "entmax15") else None
+            yield _line(contender.name, "softmax", timings, "softmax", limit)
 
 
-def _link(loss: Any, theta: Any, engine: str) -> Callable[[], object]:
-    """The link as users call it; without Numba by a size that no problem has."""
-    least = {"numba": 0, "numpy": 1 << 62}[engine]
-
-    def run() -> object:
-        before, table.MIN_COMPILED_SIZE = table.MIN_COMPILED_SIZE, least
-        try:
-            return loss.link(theta, n_threads=1)
-        finally:
-            table.MIN_COMPILED_SIZE = before
-
-    return run
+def _line(name: str, against: str, timings: Any, peer: str, limit: float | None) -> Line:
+    return Line(name, against, timings[name], timings[peer], limit)
 
 
 def _fixed(link: Any, *parameter: Any) -> Callable[..., Any]:
@@ -126,8 +102,8 @@ def tensors(repeats: int) -> Iterator[Line]:
         pairs: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {
             "sparsemax": (entmax.sparsemax, functional.sparsemax, ()),
             "entmax15": (entmax.entmax15, functional.entmax15, ()),
-            "entmax of a tensor": (entmax.entmax_bisect, functional.entmax, (orders,)),
-            "normmax of a tensor": (entmax.normmax_bisect, functional.normmax, (orders,)),
+            "entmax of orders": (entmax.entmax_bisect, functional.entmax, (orders,)),
+            "normmax of orders": (entmax.normmax_bisect, functional.normmax, (orders,)),
             "budget": (entmax.budget_bisect, functional.budget, (2.0,)),
         }
         for name, (peer, ours, parameter) in pairs.items():
@@ -142,12 +118,9 @@ def tensors(repeats: int) -> Iterator[Line]:
 
 def record(line: Line) -> dict[str, object]:
     """What the figure of the performance page reads."""
-    title, _, engine = line.name.rpartition(", ")
-    if engine not in ("numba", "numpy"):
-        title, engine = line.name, ""
     figures = line.record()
     kept = {key: figures[key] for key in ("ratio", "limit", "median_ms")}
-    return {"what": f"{title} / {line.against}", "engine": engine, **kept}
+    return {"what": f"{line.name} / {line.against}", **kept}
 
 
 def main() -> None:

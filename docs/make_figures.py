@@ -112,18 +112,11 @@ def gpu_entries_figure() -> Figure:
 
 
 def cpu_links_figure() -> Figure:
-    """Losses and links on one CPU thread, with and without Numba."""
+    """Losses and links of NumPy arrays on one CPU thread."""
     lines = json.loads((RESULTS / "cpu_links.json").read_text(encoding="utf-8"))["lines"]
-    titles = {"numba": "with Numba", "numpy": "NumPy alone"}
-    columns: dict[str, list[Bar]] = {
-        title: [
-            (line["what"].replace(", scale 1 ", " "), line["ratio"], True)
-            for line in lines
-            if line["engine"] == engine and "scale 0.1" not in line["what"]
-            if "scale 10" not in line["what"]
-        ]
-        for engine, title in titles.items()
-    }
+    named = [(line["what"].replace(", scale 1 ", " "), line["ratio"], True) for line in lines]
+    named = [bar for bar in named if "scale" not in bar[0] and "tensor" not in bar[0]]
+    columns = {"value and gradient": named[:-5], "links": named[-5:]}
     return panels("8192 × 256 float64 on one CPU thread, × the time of the peer", columns)
 
 

@@ -60,6 +60,11 @@ def _per_sample(loss: Loss) -> Any:
 
     def compute(y: Any, scores: Any) -> Any:
         shape = tuple(scores.shape)
+        if len(y.shape) > len(shape):
+            raise ValueError(
+                f"y_true of shape {tuple(y.shape)} has more axes than y_pred of shape {shape}; are "
+                "the arguments swapped? Keras takes y_true first, and y_pred holds scores"
+            )
         # Keras passes class indices as floating-point numbers, perhaps with an axis of their own
         if has_labels and (len(y.shape) < len(shape) or (y.shape[-1] == 1 and shape[-1] > 1)):
             y = keras.ops.cast(keras.ops.reshape(y, shape[:-1]), "int32")

@@ -1,7 +1,10 @@
 """Small files that claim much: refused with the reason, before the memory is filled."""
 
+import contextlib
+import time
 import tracemalloc
 
+import pandas as pd
 import pytest
 
 from fitzpatrick.datasets import DataError, read_table
@@ -60,3 +63,43 @@ def test_long_class_name(tmp_path, form):
         ) as caught:
             read_table(path, ["c"])
         assert caught.value.line is None
+
+
+RELATION = "@relation {}\n@attribute x real\n@attribute y {{u,v}}\n@data\n{},u\n2,v\n"
+# name of the file, and its text for a length
+LONG = {
+    "spaces in a number": ("a.csv", lambda n: f"x,y\n1{' ' * n}5,u\n2,v\n"),
+    "spaces in a class": ("a.csv", lambda n: f"x,y\n1,u{' ' * n}v\n2,v\n"),
+    "spaces in an ARFF cell": ("a.arff", lambda n: RELATION.format("r", f"1{' ' * n}5")),
+    "spaces behind a quote": ("a.arff", lambda n: RELATION.format("r", f"'1'{' ' * n}5")),
+    "numbers of labels": ("a.arff", lambda n: RELATION.format("'r: " + "-C " * n + "'", 1)),
+    "colons": ("a.arff", lambda n: RELATION.format("'" + ":" * n + "'", 1)),
+    "equal names": ("a.csv", lambda n: "x," * n + "z\n1\n"),
+    "spaces between features": ("a.svm", lambda n: f"0{' ' * n}1:1{' ' * n}x\n"),
+}
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_time_does_not_grow_with_the_square_of_a_length(tmp_path, kind):
+    """Four times as long: four times the time, or sixteen times where something is quadratic."""
+    name, text = LONG[kind]
+
+    def seconds(n):
+        path = write(tmp_path, text(n), name)
+        start = time.process_time()
+        with contextlib.suppress(DataError):
+            read_table(path, None if name == "a.svm" else ["y"])
+        return time.process_time() - start
+
+    seconds(10)  # loads what readers need
+    assert seconds(80_000) < 8 * seconds(20_000) + 1
+
+
+def test_columns_without_a_name_are_read_together(tmp_path, monkeypatch):
+    parse, calls = pd.read_csv, []
+    monkeypatch.setattr(pd, "read_csv", lambda *args, **how: calls.append(1) or parse(*args, **how))
+    for n in (1, 50):
+        text = f"x,y{',' * n}\n1,u{',' * n}\n2,v{',' * n}\n"
+        assert read_table(write(tmp_path, text), ["y"]).X.tolist() == [[1], [2]]
+        calls.append(0)
+    assert calls.index(0) == (len(calls) - 2) / 2

@@ -70,6 +70,10 @@ TABLES = {
         {"Y": [[0, 1], [1, 0], [0, 1], [0, 1]], "kind": "labels", "target_names": ("cat", "dog")},
         {},
     ),
+    "classes that differ by case": (
+        "x,y\n1,Yes\n2,yes\n3,no\n", Y,
+        {"notes": ("y: Yes, yes are different classes, though only their case differs",)}, {},
+    ),
     "classes + and -": ("x,y\n1,+\n2,-\n", Y, {"target_names": ("+", "-")}, {}),
     "a class None": ("x,y\n1,None\n2,Mild\n", Y, {"target_names": ("Mild", "None")}, {}),
     "classes of counts": (
@@ -113,6 +117,10 @@ TABLES = {
     "dollars": ('x,y\n"$1,234.50",u\n"-$2,500.00",v\n', Y, {"X": [[1234.5], [-2500]]}, {}),
     "two groups": ('x,y\n"1,234,567",u\n12,v\n', Y, {"X": [[1234567], [12]]}, {}),
     "groups by spaces": ("x;y\n1 234,5;u\n2 500;v\n", Y, {"X": [[1234.5], [2500]]}, {}),
+    "groups by spaces, whole numbers": (
+        "x,y\n1\u00a0234,u\n2\u00a0500,v\n", Y,
+        {"X": [[1234], [2500]], "notes": ("marks between thousands are left out: x",)}, {},
+    ),
     "Swiss groups": ("x,y\n1'234.5,u\n2'500,v\n", Y, {"X": [[1234.5], [2500]]}, {}),
     "zero needs no sign": ("x,y\n50%,u\n0,v\n", Y, {"X": [[0.5], [0]]}, {}),
     "exponents": ("x,y\n1e3,u\n-.5E-1,v\n", Y, {"X": [[1000], [-0.05]]}, {}),

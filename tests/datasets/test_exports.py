@@ -155,7 +155,7 @@ def test_files_of_other_kinds(tmp_path):
         ("folder.csv", "is a folder; expected a file"),
         ("export.ods", "a spreadsheet; save the sheet as CSV"),
         ("export", f"the format of a file without a suffix is not known; expected {known}.txt, "
-         ".data, .dat; --format csv, libsvm or arff tells"),
+         ".data, .dat; --format tells, such as csv or jsonl"),
         ("nothing.csv", "no such file"),
         ("nothing.zip", "no such file"),
     ):  # fmt: skip

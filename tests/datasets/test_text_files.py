@@ -5,7 +5,9 @@ import contextlib
 import gzip
 import io
 import lzma
+import os
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -35,6 +37,18 @@ def zip_compress(content):
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress, zip_compress])
 def test_lines_of_every_compression(tmp_path, pack):
     assert list(read_lines(write(tmp_path, pack(b"\xef\xbb\xbf" + TEXT)))) == LINES
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="pipes have no path")
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_pipes(pack):
+    read, write_end = os.pipe()
+    try:
+        os.write(write_end, pack(TEXT))
+        os.close(write_end)
+        assert list(read_lines(Path(f"/dev/fd/{read}"))) == LINES
+    finally:
+        os.close(read)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["LF", "CRLF", "CR"])

@@ -11,7 +11,7 @@ import fitzpatrick.jax as fj
 from fitzpatrick.regularizers.norm import Norm, normmax_link
 from fitzpatrick.regularizers.tsallis import entmax_link
 from fitzpatrick.sets.budget import project_to_budget
-from tests.helpers import assert_close, seeded
+from tests.helpers import assert_close, assert_promised, seeded
 
 ORDERS = np.asarray([[1.0], [1.2], [1.5], [2.0]])
 SCORES = seeded(0).normal(size=(4, 5))
@@ -50,6 +50,15 @@ def test_links(name):
     check_grads(jax.jit(link), (apart, inside), order=2, modes=["rev"], rtol=1e-5, atol=1e-5)
     with pytest.raises(ValueError, match="must be between"):
         link(SCORES, -1.0)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_two_thousand_orders_keep_the_promise(dtype):
+    orders = (1 + np.logspace(-15, 0, 2000)[:, None]).astype(dtype)
+    scores = np.resize(10 ** np.linspace(-2, 1.5, 7), (2000, 1)) * seeded(2).normal(size=(2000, 5))
+    scores = scores.astype(dtype)
+    exact = entmax_link(scores.astype(np.float64), orders.astype(np.float64))
+    assert_promised(jax.jit(fj.entmax)(scores, orders), exact, exact, dtype)
 
 
 def test_the_derivative_in_an_order_of_one():

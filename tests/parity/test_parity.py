@@ -37,6 +37,12 @@ CASES = [
     for name in implementation.names
 ]
 LINKS = [case for case in CASES if case.values[0].links(case.values[1])]
+LARGE = [
+    case
+    for case in CASES
+    if case.values[0].name in ("core", "Numba", "Triton", "JAX")
+    and case.values[1] in ("sigmoid", "poisson")
+]
 WIDE = [case for case in CASES if case.values[0].is_wide and case.values[1] in WIDE_NAMES]
 
 
@@ -52,6 +58,17 @@ def test_stored_points(implementation: Implementation, name: str, dtype: str) ->
         except AssertionError as error:
             error.add_note(f"{batch.tightness=} {batch.form=} {theta.shape=}")
             raise
+
+
+@pytest.mark.parametrize(("implementation", "name"), LARGE)
+def test_tightness_1000_in_single_precision(implementation: Implementation, name: str) -> None:
+    """c counts what cancels a thousand times; the core in double precision keeps enough of it."""
+    for batch in batches(name, 10.0, "float32", "dense", rows=96):
+        y, theta = exact_targets(name, batch.points), batch.theta.astype(np.float64)
+        exact = IMPLEMENTATIONS[0].evaluate(batch.omega, 1e3, y, theta, batch.v)
+        points = Points(batch.points.y, batch.theta, exact.value, exact.gradient + y)
+        large = Batch(name, 1e3, "float32", "dense", points)
+        assert_accurate(large, implementation.evaluate(large.omega, 1e3, *points[:2], large.v))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

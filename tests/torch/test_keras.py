@@ -19,6 +19,11 @@ for name, tightness in (("fitzpatrick_logistic", 0.5), ("sparsemax", None), ("si
         expected = expected / 4 if name == "sigmoid" else expected
         found = float(keras.ops.convert_to_numpy(loss(target, x)))
         assert abs(found - expected) < 1e-5 * max(expected, 1), (name, found, expected)
+try:
+    fk.FitzpatrickLoss()(x, labels)
+    raise AssertionError("swapped arguments passed")
+except ValueError as error:
+    assert "are the arguments swapped? Keras takes y_true first" in str(error), error
 twin = keras.losses.deserialize(keras.losses.serialize(fk.FitzpatrickLoss("entmax15")))
 assert twin.loss == "entmax15"
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(4)])

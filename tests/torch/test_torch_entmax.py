@@ -10,6 +10,8 @@ import pytest
 import torch
 from torch.autograd import gradcheck, gradgradcheck
 
+import fitzpatrick as fp
+from fitzpatrick.regularizers.tsallis import Tsallis, entmax_link
 from fitzpatrick.torch import (
     Budget,
     Entmax,
@@ -29,9 +31,6 @@ pytestmark = [
 ]
 
 triton = pytest.mark.parametrize("engine", ["reference", "triton"])
-ALPHAS = [1.0, 1.05, 1.3, 1.5, 1.8, 2.0]
-# an entry is a power of at most 1/(α − 1) = 20 of a number with some rounding errors
-TOLERANCE = {torch.float64: 200 * 2**-52, torch.float32: 200 * 2**-23, torch.bfloat16: 2**-8}
 
 
 def draw(shape, dtype=torch.float64, seed=0):
@@ -47,6 +46,48 @@ def test_each_row_has_its_own_alpha(engine):
     p = F.entmax(x, alpha.reshape(6, 1, 1), engine=engine)
     for rows, scores, a in zip(p, x, alpha, strict=True):
         torch.testing.assert_close(rows, F.entmax(scores, float(a)), rtol=1e-11, atol=1e-13)
+
+
+# bfloat16 is computed in float32, and rounded once
+PROMISED = {torch.float64: (1e-13, 2**-50), torch.float32: (1e-5, 2**-21)}
+PROMISED[torch.bfloat16] = (2**-8, 2**-21)
+
+
+@pytest.mark.parametrize("dtype", PROMISED)
+def test_two_thousand_orders_keep_the_promise(dtype):
+    """Links, losses and gradients; tests/test_entmax.py compares the core with mpmath."""
+    n, k = 2000, 5
+    alpha, labels = 1 + torch.logspace(-15, 0, n, dtype=torch.float64), torch.arange(n) % k
+    alpha[0] = 1.05
+    scales = torch.logspace(-2, 1.5, 7, dtype=torch.float64)[torch.arange(n) % 7, None]
+    x = (scales * draw((n, k))).to(dtype)
+    exact = torch.from_numpy(entmax_link(x.double().numpy(), alpha[:, None].numpy()))
+    rtol, atol = PROMISED[dtype]
+
+    def check(found, expected, y=0.0):
+        assert found.dtype == dtype
+        # a gradient is as exact as its p promises to be, and rounded
+        size = torch.maximum(expected.abs(), (expected + y).abs())
+        assert ((found.double() - expected).abs() <= rtol * size + atol).all()
+
+    check(F.entmax(x, alpha[:, None]), exact)
+    x.requires_grad_()
+    assert (F.entmax_loss(x, x.argmax(1), alpha, reduction="none") >= 0).all()
+    rows = F.entmax_loss(x, labels, alpha, reduction="none")
+    y = torch.eye(k, dtype=torch.float64)[labels]
+    check(torch.autograd.grad(rows.sum(), x)[0], exact - y, y)
+    for i in range(0, n, 20):
+        order, row, label = float(alpha[i]), x[i : i + 1], labels[i : i + 1]
+        check(F.entmax(row, order), exact[i : i + 1])
+        scores = row.detach().double().numpy()
+        for tightness in (0.0, 1.0):
+            loss = fp.Loss(Tsallis(order), tightness)
+            value, gradient = map(torch.tensor, loss.value_and_gradient(label.numpy(), scores))
+            found = F.entmax_loss(row, label, order, reduction="none", tightness=tightness)
+            check(found, value)
+            check(torch.autograd.grad(found.sum(), row)[0], gradient, y[i])
+            if tightness == 0:
+                check(rows[i : i + 1], value)
 
 
 def test_orders_out_of_range_are_nan_where_values_are_not_looked_at():

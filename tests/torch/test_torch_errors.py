@@ -187,6 +187,13 @@ def test_numbers_may_be_tensors_of_no_axes(option):
     assert ("decreases" in str(caught.value)) == (option == "tightness")
 
 
+@pytest.mark.parametrize("name", [name for name in ft.__all__ if "Fitzpatrick" in name])
+def test_a_tightness_that_is_a_parameter(name):
+    sizes = (3, 4) if name.startswith("Linear") else (BALL,) * (name == "FitzpatrickLoss")
+    with pytest.raises(TypeError, match="tightness must not require a gradient: the loss decr"):
+        getattr(ft, name)(*sizes, tightness=torch.nn.Parameter(torch.tensor(0.5)))
+
+
 def test_a_number_that_is_none_raises_in_a_compiled_function():
     compiled = torch.compile(lambda x, c: loss(x, tightness=c), backend="eager")
     for bad in (-1.0, float("nan")):

@@ -141,8 +141,8 @@ class CsvFile:
         table, lines = self._rows()
         if not lines.size:
             raise DataError("no row below the line of names", self.path)
-        for i in set(range(1, self._width)).difference(self.names.values()):
-            cells = table.words([i])[i]
+        nameless = sorted({*range(1, self._width)}.difference(self.names.values()))
+        for i, cells in table.words(nameless).items() if nameless else ():
             row = next((row for row, cell in enumerate(cells) if cell.strip()), None)
             if row is not None:
                 problem = f"column {i + 1} has no name in line {self.header_line}, and the value "

@@ -58,7 +58,7 @@ class NumberFormat:
 
 PLAIN = NumberFormat()
 COMMA = NumberFormat(",")
-FORMATS = (PLAIN, COMMA, *(NumberFormat(*marks) for marks in (".,", ",.", ", ", ". ", ".'")))
+FORMATS = (PLAIN, COMMA, *(NumberFormat(*marks) for marks in (".,", ",.", ". ", ", ", ".'")))
 
 
 def unit_of(text: str) -> str:

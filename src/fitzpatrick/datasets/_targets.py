@@ -1,5 +1,6 @@
 """What the target columns of a file mean: indicators, proportions, class names or plain numbers."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -171,6 +172,11 @@ def _read_words(frame: Frame, column: Category | Tags) -> tuple[np.ndarray, str,
         if len(numbers) > 2 and all(one >= 0 and one.is_integer() for one in numbers):
             note = f"{name}: whole numbers {min(numbers):.0f} to {max(numbers):.0f} are taken as "
             note += f"{len(numbers)} class names; for counts, fit --loss poisson"
+            frame.notes.add(Rank.TARGET, note)
+        folded = Counter(map(str.casefold, classes))
+        alike = [one for one in classes if folded[one.casefold()] > 1]
+        if alike:
+            note = f"{name}: {listed(alike)} are different classes, though only their case differs"
             frame.notes.add(Rank.TARGET, note)
     Y = replace(column, values=classes).encode(texts, Notes()).toarray().astype(np.uint8)
     return Y, "indicators" if separator else "labels", classes

@@ -177,14 +177,13 @@ def _open(path: Path, stack: ExitStack) -> tuple[BufferedIOBase, bool]:
     """The file, and whether it is decompressed."""
     try:
         plain = stack.enter_context(path.open("rb"))
-        magic = plain.read(_MAGIC_BYTES)
-        plain.seek(0)
+        magic = plain.peek(_MAGIC_BYTES)  # which pipes can do as well
     except FileNotFoundError:
         raise DataError("no such file", path) from None
     except IsADirectoryError:
         raise DataError("is a folder; expected a file", path) from None
     except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror}", path) from None
+        raise DataError(f"cannot be read: {error.strerror or error}", path) from None
     for start, opened in _PACKED.items():
         if magic.startswith(start):
             return stack.enter_context(opened(plain)), True

@@ -67,7 +67,7 @@ def format_of(path: FilePath) -> str:
     known = ", ".join((*_SUFFIXES, *_TEXT))
     what = f"{suffix} file" if suffix else "file without a suffix"
     problem = f"the format of a {what} is not known; expected {known}"
-    raise DataError(problem, path, None, "--format csv, libsvm or arff tells")
+    raise DataError(problem, path, None, "--format tells, such as csv or jsonl")
 
 
 def read_table(

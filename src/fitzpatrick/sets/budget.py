@@ -15,19 +15,18 @@ import numpy as np
 from .._array import (
     Array,
     as_real,
+    eps,
     is_jax,
     namespace,
+    precision_bits,
     quiet,
     row_sum,
     with_derivative,
     without_derivatives,
 )
-from .._root import solve_total
+from .._root import State, iterate
 from ._base import ConvexSet, elementwise_gap, membership_tolerance
 from .product import Box
-
-# Bisections before Newton's steps, which then mostly know the entries that are free.
-_BISECTIONS = 8
 
 
 def _is_free(p: Array) -> Array:
@@ -48,6 +47,11 @@ def _at_place(x: Array, place: Array) -> Array:
     return xp.take_along_axis(ordered, places, axis=-1)
 
 
+def _clipped(x: Array) -> Array:
+    """x within [0, 1]; NumPy writes over it, since a new array costs more than what is computed."""
+    return np.clip(x, 0, 1, out=x) if isinstance(x, np.ndarray) else namespace(x).clip(x, 0, 1)
+
+
 @quiet
 def project_to_budget(x: Array, budget: Array) -> Array:
     """The nearest point of each row, for budgets that broadcast to (…, 1).
@@ -66,15 +70,27 @@ def project_to_budget(x: Array, budget: Array) -> Array:
     largest = float(xp.finfo(x.dtype).max)
     z = xp.clip(x - xp.clip(pivot, -largest, largest), -1, 1)
 
-    def point(tau: Array) -> tuple[Array, Array]:
-        p = xp.clip(z - tau, 0, 1)
-        return p, _is_free(p)
+    def step(state: State) -> State:
+        low, high, tau, before, _ = state
+        p = _clipped(z - tau)
+        excess = row_sum(p) - budget
+        free = xp.sum((p > 0) & (p < 1), axis=-1, keepdims=True, dtype=p.dtype)
+        low, high = xp.where(excess >= 0, tau, low), xp.where(excess <= 0, tau, high)
+        move = excess / xp.where(free == 0, xp.ones_like(free), free)
+        # Newton's step, unless it leaves the bracket, or is more than half of the step before
+        is_good = (tau + move >= low) & (tau + move <= high) & (2 * xp.abs(move) <= before)
+        following = xp.where(is_good & (free > 0), tau + move, low + (high - low) / 2)
+        # the sum is exact to some rounding errors, and so is τ, which is below 1
+        is_done = (xp.abs(excess) <= eps(z) * (1 + budget)) | (
+            (free > 0) & (xp.abs(move) <= eps(z) / 2)
+        )
+        following = xp.where(is_done, tau, following)
+        return low, high, following, xp.abs(following - tau), ~is_done & (low < high)
 
     low = 0 * row_sum(z) - 1  # a NaN stays in its row
-    for i in range(1, 1 + _BISECTIONS):
-        middle = low + 0.5**i
-        low = xp.where(row_sum(xp.clip(z - middle, 0, 1)) >= budget, middle, low)
-    return point(solve_total(point, low, (low, low + 0.5**_BISECTIONS), budget))[0]
+    start = low, low + 1, low, low + 5, low == low
+    tau = iterate(step, start, 2 * precision_bits(z))[2]
+    return _clipped(z - tau)
 
 
 @quiet

@@ -31,7 +31,7 @@ from ._operators import register_rows
 from ._targets import working_dtype
 
 # Blocks of the core's formulas, whose intermediate results stay in cache.
-_BLOCK_BYTES = 1 << 18
+_BLOCK_BYTES = 1 << 19
 
 
 def _coupled_product(d: Tensor, v: Tensor) -> Tensor:

@@ -237,6 +237,7 @@ def _loss_of_orders(input: Tensor, target: Tensor, alpha: Tensor, options: Class
     orders = arguments.expand_over_rows(by_row, input, axis, "alpha").reshape(-1)
     theta = arguments.rows_along(input, axis)
     dtype, k = working_dtype(theta), theta.shape[1]
+    theta = theta.to(dtype)
     y, scale, nan_of_no_rows = rows.weighing.weigh_all(rows.target, dtype)
     weights = scale_vector(scale, theta, rows.target, rows.call.ignore_index)
     y = as_rows(y, k)
@@ -247,12 +248,14 @@ def _loss_of_orders(input: Tensor, target: Tensor, alpha: Tensor, options: Class
         weights = torch.where(y == rows.call.ignore_index, 0.0, weights)
         weights = torch.where(is_label.any(-1) | (weights == 0), weights, torch.nan)
         y = is_label
-    p = entmax_rows(theta, orders, None, EntmaxCall("", 0.0, "reference")).to(dtype)
-    y, scores, orders = y.to(dtype), theta.to(dtype), orders.to(dtype)[:, None]
-    shifted = scores - scores.detach().amax(-1, keepdim=True)
+    p = entmax_rows(theta, orders, None, EntmaxCall("", 0.0, "reference"))
+    y, orders = y.to(dtype), orders.to(dtype)[:, None]
+    shifted = theta - theta.detach().amax(-1, keepdim=True)
     # a masked class has neither
     gap = torch.where((p == 0) & (y == 0), 0.0, (p - y) * shifted).sum(-1)
-    loss = torch.where(weights == 0, 0.0, _tsallis(y, orders) - _tsallis(p, orders) + gap) * weights
+    loss = _tsallis(y, orders) - _tsallis(p, orders) + gap
+    loss = torch.where(loss < 0, loss - loss.detach(), loss)  # a rounding error
+    loss = torch.where(weights == 0, 0.0, loss) * weights
     loss = loss.reshape(rows.shape) if options.reduction == "none" else loss.sum()
     loss = loss if nan_of_no_rows is None else loss + nan_of_no_rows
     return loss.to(arguments.output_dtype(input))

@@ -550,7 +550,7 @@ class NamedTightClassLoss(NamedClassLoss):
                          label_smoothing=label_smoothing, dim=dim, engine=engine, validate=validate,
                          process_group=process_group, temperature=temperature,
                          logit_scale=logit_scale, softcap=softcap, return_stats=return_stats)
-        self.tightness = tightness
+        self.tightness = as_tightness(tightness)
 
 
 class NamedTightEntryLoss(NamedEntryLoss):
@@ -561,7 +561,7 @@ class NamedTightEntryLoss(NamedEntryLoss):
         engine: str | None = None, validate: bool | None = None,
     ) -> None:
         super().__init__(weight=weight, reduction=reduction, engine=engine, validate=validate)
-        self.tightness = tightness
+        self.tightness = as_tightness(tightness)
 
 
 class NamedTightBinaryEntryLoss(NamedBinaryEntryLoss):
@@ -574,7 +574,7 @@ class NamedTightBinaryEntryLoss(NamedBinaryEntryLoss):
     ) -> None:
         super().__init__(weight=weight, reduction=reduction, pos_weight=pos_weight, engine=engine,
                          validate=validate)
-        self.tightness = tightness
+        self.tightness = as_tightness(tightness)
 
 
 class NamedTightLinearClassLoss(NamedLinearClassLoss):
@@ -596,7 +596,7 @@ class NamedTightLinearClassLoss(NamedLinearClassLoss):
                          accumulate_dtype=accumulate_dtype, engine=engine, validate=validate,
                          process_group=process_group, temperature=temperature,
                          logit_scale=logit_scale, softcap=softcap, return_stats=return_stats)
-        self.tightness = tightness
+        self.tightness = as_tightness(tightness)
 
 
 class Entmax15Loss(NamedClassLoss):
