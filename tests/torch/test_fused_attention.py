@@ -89,6 +89,28 @@ def test_large_scores_and_queries_that_see_nothing():
         torch.testing.assert_close(one.double(), other, rtol=1e-6, atol=2e-6 * size)
 
 
+@pytest.mark.parametrize("alpha", [1.5, 2.0])
+@pytest.mark.parametrize("order", ["rising", "falling", "equal", "two levels", "hidden"])
+def test_orders_of_keys_that_are_misleading(order, alpha):
+    """Guesses of τ come from the keys seen so far, and leave keys out that lie far below."""
+    n = 640
+    t = torch.linspace(0, 3, n)
+    scores = {
+        "rising": t,
+        "falling": t.flip(0),
+        "equal": torch.zeros(n),
+        "two levels": torch.where(torch.arange(n) % 2 == 0, 0.25, 0.0),
+        # few keys far above, and then so many below them that tau has to be lower than it was
+        "hidden": torch.where(torch.arange(n) < 5, 1.0, torch.linspace(0.6, 0.7, n)),
+    }[order]
+    k, v = scores[None, :, None].to(DEVICE), draw(1, n, 16)
+    q = torch.tensor([1.0, 0.125, 8.0, -1.0, 40.0], device=DEVICE)[None, :, None]
+    exact = F.entmax_attention(q.double(), k.double(), v.double(), scale=1.0, alpha=alpha)
+    found = F.entmax_attention(q, k, v, scale=1.0, alpha=alpha, engine="triton")
+    # scores up to 120, and sums of weights of hundreds of keys
+    torch.testing.assert_close(found.double(), exact, rtol=0, atol=5e-5 * float(v.abs().max()))
+
+
 # of the interpreter's NumPy
 @pytest.mark.filterwarnings("ignore:(invalid value|All-NaN slice):RuntimeWarning")
 def test_nan_stays_in_its_row():
