@@ -183,7 +183,7 @@ def {self.function}(
         about, ending = f"A module of a loss {TARGETS[self.kind]}", ""
         if self.is_tight:
             parent, about = self.base.replace("Tight", "", 1), f"{about}, with a tightness"
-            ending = "        self.tightness = tightness\n"
+            ending = "        self.tightness = as_tightness(tightness)\n"
         else:
             types = [text.partition(" = ")[0] for text in texts(options, has_star=True)]
             attributes = "".join(f"    {text}\n" for text in types) + "\n"
