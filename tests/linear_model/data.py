@@ -19,7 +19,7 @@ from tests.helpers import seeded
 
 def real_problem(name: str) -> tuple[Any, Any]:
     """Standardised training features and label proportions; skips where scene's file is not."""
-    if name != "yeast" and os.environ.get("FITZPATRICK_DATA") is None:  # yeast is embedded
+    if name != "yeast" and not os.environ.get("FITZPATRICK_DATA"):  # yeast is embedded
         pytest.skip(f"FITZPATRICK_DATA does not name the folder of {name}'s files")
     train = load_dataset(name).train
     X = train.X.toarray() if sparse.issparse(train.X) else train.X
