@@ -8,6 +8,7 @@ from conftest import TEST_SEED
 
 pytest.importorskip("triton", reason="the kernels need the package triton")
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
+from fitzpatrick.torch._fused_attention import is_roomy
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -163,6 +164,26 @@ def test_kernels_compile_in_a_graph():
         *(torch.autograd.grad(x.sum(), given) for x in (out, attend(*given))), strict=True
     ):
         torch.testing.assert_close(one, other, rtol=0, atol=0)
+
+
+def test_documents_that_are_not_validated_end_with_the_keys():
+    x = draw(1, 40, 16)
+
+    def attend(bounds):
+        return F.entmax_attention(x, x, x, cu_seqlens=bounds, engine="triton")
+
+    bounds = [torch.tensor([0, 10, end], device=DEVICE) for end in (40, 90)]
+    compiled = torch.compile(attend, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(bounds[1]), attend(bounds[0]), rtol=0, atol=0)
+
+
+def test_kernels_are_the_default_where_a_program_has_their_memory(monkeypatch):
+    capabilities = {(7, 5): False, (8, 0): True, (8, 6): False, (8, 9): False, (9, 0): True}
+    for capability, is_enough in capabilities.items():
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _, found=capability: found)
+        assert is_roomy(0) == is_enough
+    monkeypatch.setattr(torch.version, "hip", "6.0")
+    assert not is_roomy(0)
 
 
 def test_what_kernels_refuse():

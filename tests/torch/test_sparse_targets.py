@@ -356,6 +356,10 @@ def test_a_cap_keeps_masked_classes_out(target, engine):
     plain = F.logistic_loss(x[:, ::2], torch.tensor([0]), softcap=5.0)
     assert_close(loss, plain)
     assert torch.isfinite(_grad(loss, x)).all()
+    x, scale = x.double(), torch.tensor(1.5, dtype=torch.float64, requires_grad=True)
+    loss = F.logistic_loss(x, target, logit_scale=scale, engine=engine)
+    plain = F.logistic_loss(x[:, ::2], torch.tensor([0]), logit_scale=scale)
+    assert_equal(loss, plain, scale)
     x = torch.tensor([[1.0, math.inf, math.nan], [1.0, math.inf, 2.0]])
     many = target.repeat(2) if isinstance(target, torch.Tensor) else lists([[0], [0]], [[1.0]] * 2)
     losses = F.logistic_loss(x, many, softcap=5.0, engine=engine, reduction="none")
@@ -469,14 +473,16 @@ def test_stats_of_rows(name, k, engine):
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_stats_of_rows_that_have_none(engine):
-    x = torch.zeros(4, 3)
+    x = torch.zeros(5, 3)
     x[0, 1], x[1, 2], x[2] = math.nan, math.inf, -math.inf
+    x[4] = torch.tensor([math.nan, -math.inf, -math.inf])
     for name in ("logistic", "sparsemax"):
-        for target in (torch.tensor([0, 2, 1, 1]), lists([[0], [2], [1], [1]], [[1.0]] * 4)):
+        for target in (torch.tensor([0, 2, 1, 1, 1]), lists([[0], [2], *[[1]] * 3], [[1.0]] * 5)):
             _, stats = loss_of(name)(x, target, return_stats=True, engine=engine)
-            assert stats.log_sum_exp.isfinite().tolist() == [False, False, False, True]
-            assert stats.entropy.isfinite().tolist() == [False, False, False, True]
-            assert stats.is_correct.tolist() == [False, True, True, True]
+            assert stats.log_sum_exp.isfinite().tolist() == [False, False, False, True, False]
+            assert stats.log_sum_exp.isnan().tolist() == [True, False, False, False, True]
+            assert stats.entropy.isfinite().tolist() == [False, False, False, True, False]
+            assert stats.is_correct.tolist() == [False, True, True, True, False]
 
 
 def test_stats_of_heads_and_modules():

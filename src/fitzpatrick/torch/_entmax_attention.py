@@ -11,7 +11,7 @@ from . import _arguments as arguments
 from ._attention import attend_densely, attend_in_blocks
 from ._attention_call import Window, as_one_dtype, prepare
 from ._engines import check_engine, check_triton, has_triton
-from ._fused_attention import attend_fused, missing_for
+from ._fused_attention import attend_fused, is_roomy, missing_for
 
 
 def entmax_attention(
@@ -66,7 +66,8 @@ def entmax_attention(
         engine: ``"triton"`` asks for fused kernels that skip blocks of keys without a weight, and
             raises for what they cannot do: they have α = 1.5 and 2, numbers as scale, causality,
             windows and documents, in single and half precision. ``"reference"`` is blocks of
-            PyTorch's operations, on every device. None is the kernels on a GPU, where they do.
+            PyTorch's operations, on every device. None is the kernels where they do and a GPU has
+            room for all of them: NVIDIA's A100, H100, B200 and their kin.
 
     Returns:
         (…, heads, L, D), in the dtype of ``query``.
@@ -94,7 +95,8 @@ def entmax_attention(
                 "engine=None"
             )
         return attend_fused(tensors, numbers).reshape(shape)
-    if engine is None and has_triton(query) and not missing_for(tensors, numbers):
+    is_fast = engine is None and has_triton(query) and is_roomy(query.device.index)
+    if is_fast and not missing_for(tensors, numbers):
         return attend_fused(tensors, numbers).reshape(shape)
     has_extras = window is not None or cu_seqlens is not None or alibi_slopes is not None
     is_masked_twice = is_causal and (attn_mask is not None or query_offset != 0)

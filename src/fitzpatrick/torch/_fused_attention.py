@@ -11,6 +11,8 @@ from ._attention import attend_densely
 from ._attention_call import OMEGAS, Numbers, Tensors
 
 _MAX_WIDTH = 256  # that the kernels are compiled for
+# NVIDIA GPUs where a program has 160 KiB of shared memory, which kernels for that width need
+_ROOMY = ((8, 0), (9, 0), (10, 0), (10, 3))
 
 
 @custom_op("fitzpatrick::fused_attention", mutates_args=())
@@ -85,6 +87,12 @@ def _backward(ctx: Any, upstream: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
 _attend.register_autograd(_backward, setup_context=_setup)
 
 
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
+def is_roomy(index: int | None) -> bool:
+    """True if a GPU has room for the kernels of all widths."""
+    return torch.version.hip is None and torch.cuda.get_device_capability(index) in _ROOMY
+
+
 def missing_for(t: Tensors, numbers: Numbers) -> list[str]:
     """What a call asks for that the kernels do not have."""
     width, dtype = max(t.query.shape[-1], t.value.shape[-1]), t.query.dtype
@@ -111,7 +119,8 @@ def attend_fused(t: Tensors, numbers: Numbers) -> Tensor:
         ends = torch.full((n,), n_keys, dtype=torch.int32, device=t.query.device)
         span = torch.stack([torch.zeros_like(ends), ends])
     else:
-        span = t.span[1:].int()
+        # documents on a GPU are not validated, and kernels read where they are told
+        span = t.span[1:].clamp(0, n_keys).int()
     query, key, value = (x.flatten(0, -3).contiguous() for x in t[:3])
     out: Tensor = _attend(query, key, value, span, numbers.scale, numbers.alpha)[0]
     return out

@@ -81,10 +81,13 @@ class Transform(NamedTuple):
 
     def apply(self, scores: Tensor) -> Tensor:
         """The scores that a loss sees, differentiable."""
-        if self.softcap is not None:
-            capped = torch.tanh(scores / self.softcap) * self.softcap
-            scores = torch.where(scores == -math.inf, scores, capped)
-        return self.scale(scores)
+        if self.softcap is None and not isinstance(self.factor, Tensor):
+            return self.scale(scores)
+        # masked classes stay out of the factor's derivative, too
+        is_masked = scores == -math.inf
+        x = scores.masked_fill(is_masked, 0.0)
+        x = x if self.softcap is None else torch.tanh(x / self.softcap) * self.softcap
+        return torch.where(is_masked, scores, self.scale(x))
 
 
 class KernelTransform(NamedTuple):

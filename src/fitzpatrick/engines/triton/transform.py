@@ -111,7 +111,7 @@ def over_places(tops, totals, means):
 @triton.jit
 def store_numbers(numbers, row, inside, top, total, mean, score, best):
     """log Σ e^s, the entropy, the target's score, and whether nothing is higher than ``best``."""
-    lse = tl.where(tl.abs(top) == float("inf"), top, top + tl.log(total))
+    lse = tl.where((top == float("inf")) | (total == 0), top, top + tl.log(total))
     is_correct = (best >= top) & ((total == total) | (top == float("inf")))
     at = numbers + 4 * row
     tl.store(at, lse, mask=inside)
