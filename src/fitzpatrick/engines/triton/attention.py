@@ -88,10 +88,11 @@ def _model(f, slope, m, power: tl.constexpr):
 def _interval(starts, ends, first, final, keys: tl.constexpr):
     """The blocks of keys that queries see, from low to high, and those that all of them see whole.
 
-    These have an even number; the others are at the edges.
+    These, and those to the left of them, have an even number; the others are at the edges.
     """
     low, high = tl.load(starts + first) // keys, tl.cdiv(tl.load(ends + final), keys)
     inner_low = tl.minimum(tl.maximum(tl.cdiv(tl.load(starts + final), keys), low), high)
+    inner_low = tl.minimum(inner_low + (inner_low - low) % 2, high)
     inner_high = tl.minimum(tl.load(ends + first) // keys, high)
     inner_high = inner_low + tl.maximum(inner_high - inner_low, 0) // 2 * 2
     return low, high, inner_low, inner_high
