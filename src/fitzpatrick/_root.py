@@ -229,26 +229,27 @@ def solve_total(
 ) -> Array:
     """τ with Σ p(τ) = total, for τ ↦ (p, −∂p/∂τ), p decreasing and otherwise arbitrary.
 
-    Newton's steps, and bisections where they leave the bracket of τ, (…, 1), or shrink it slowly.
+    Newton's steps, and bisections where they leave the bracket of τ, (…, 1), or are more than half
+    of the step before.
     """
     xp = namespace(tau)
 
     def step(state: State) -> State:
-        tau, low, high, width, _ = state
+        low, high, tau, before, _ = state
         p, slope = point(tau)
         excess, rise = row_sum(p) - total, row_sum(slope)
         low, high = xp.where(excess >= 0, tau, low), xp.where(excess <= 0, tau, high)
         move = excess / xp.where(rise > 0, rise, xp.ones_like(rise))
-        is_good = (rise > 0) & (tau + move > low) & (tau + move < high)
-        is_good = is_good & (high - low <= width / 2)
-        following = xp.where(is_good, tau + move, low + (high - low) / 2)
+        is_good = (tau + move >= low) & (tau + move <= high) & (2 * xp.abs(move) <= before)
+        following = xp.where(is_good & (rise > 0), tau + move, low + (high - low) / 2)
         # the sum is exact to some rounding errors, or τ is
-        is_done = (xp.abs(excess) <= eps(p) * (1 + total)) | ~(high > low) | (following == tau)
-        is_done = is_done | ((rise > 0) & (xp.abs(move) <= eps(p) / 2)) | xp.isnan(excess)
-        return xp.where(is_done, tau, following), low, high, high - low, ~is_done
+        is_done = (xp.abs(excess) <= eps(p) * (1 + total)) | xp.isnan(excess)
+        is_done = is_done | ((rise > 0) & (xp.abs(move) <= eps(p) / 2))
+        following = xp.where(is_done, tau, following)
+        return low, high, following, xp.abs(following - tau), ~is_done & (low < high)
 
-    start = tau, *bracket, xp.inf * xp.ones_like(tau), tau == tau
-    return iterate(step, start, 4 * precision_bits(tau))[0]
+    start = *bracket, tau, xp.inf * xp.ones_like(tau), tau == tau
+    return iterate(step, start, 4 * precision_bits(tau))[2]
 
 
 def shift_to_total(

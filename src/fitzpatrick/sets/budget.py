@@ -15,16 +15,14 @@ import numpy as np
 from .._array import (
     Array,
     as_real,
-    eps,
     is_jax,
     namespace,
-    precision_bits,
     quiet,
     row_sum,
     with_derivative,
     without_derivatives,
 )
-from .._root import State, iterate
+from .._root import solve_total
 from ._base import ConvexSet, elementwise_gap, membership_tolerance
 from .product import Box
 
@@ -70,26 +68,12 @@ def project_to_budget(x: Array, budget: Array) -> Array:
     largest = float(xp.finfo(x.dtype).max)
     z = xp.clip(x - xp.clip(pivot, -largest, largest), -1, 1)
 
-    def step(state: State) -> State:
-        low, high, tau, before, _ = state
+    def point(tau: Array) -> tuple[Array, Array]:
         p = _clipped(z - tau)
-        excess = row_sum(p) - budget
-        free = xp.sum((p > 0) & (p < 1), axis=-1, keepdims=True, dtype=p.dtype)
-        low, high = xp.where(excess >= 0, tau, low), xp.where(excess <= 0, tau, high)
-        move = excess / xp.where(free == 0, xp.ones_like(free), free)
-        # Newton's step, unless it leaves the bracket, or is more than half of the step before
-        is_good = (tau + move >= low) & (tau + move <= high) & (2 * xp.abs(move) <= before)
-        following = xp.where(is_good & (free > 0), tau + move, low + (high - low) / 2)
-        # the sum is exact to some rounding errors, and so is τ, which is below 1
-        is_done = (xp.abs(excess) <= eps(z) * (1 + budget)) | (
-            (free > 0) & (xp.abs(move) <= eps(z) / 2)
-        )
-        following = xp.where(is_done, tau, following)
-        return low, high, following, xp.abs(following - tau), ~is_done & (low < high)
+        return p, xp.astype((p > 0) & (p < 1), p.dtype)
 
     low = 0 * row_sum(z) - 1  # a NaN stays in its row
-    start = low, low + 1, low, low + 5, low == low
-    tau = iterate(step, start, 2 * precision_bits(z))[2]
+    tau = solve_total(point, low, (low, low + 1), budget)
     return _clipped(z - tau)
 
 
