@@ -8,6 +8,7 @@ values, all held at once.
 
     python benchmarks/gpu_attention.py --csv benchmarks/results/gpu_attention.csv
     python benchmarks/gpu_attention.py --check 40    # kernels of a width against float64, on a GPU
+    python benchmarks/gpu_attention.py --limits      # memory, a new length, decoding, on a GPU
 
 AdaSplash (``adasplash``), which tunes itself for half a minute at each length, is left out by name
 if it is not installed.
@@ -25,28 +26,33 @@ import torch
 from _gpu import machine, measure, peer, print_table, write_rows
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from fitzpatrick.torch import KeyPages
 from fitzpatrick.torch import functional as F  # noqa: N812
 
 Attention = Callable[[Any, Any, Any], Any]
 
 # heads, length, width, and what multiplies the queries: the larger, the sparser
 GPU_SIZES = [(32, 4096, 64, 1), (32, 4096, 64, 30), (16, 16384, 64, 1), (16, 16384, 64, 8)]
-GPU_SIZES += [(16, 16384, 64, 30), (8, 32768, 64, 8), (32, 4096, 128, 4)]
+GPU_SIZES += [(16, 16384, 64, 30), (8, 32768, 64, 8), (8, 65536, 64, 30), (32, 4096, 128, 4)]
+GPU_SIZES += [(32, 1100, 64, 1)]
+FULL_LENGTH = 1100  # without causality
 ADASPLASH_LENGTHS = (4096, 16384)
 HALF_AND_SINGLE = (torch.float32, torch.bfloat16, torch.float16)
 CPU_SIZES = [(4, 256, 64, 1), (4, 1024, 64, 1), (4, 4096, 64, 1)]
 
 
-def softmax_attention(backend: SDPBackend, q: Any, k: Any, v: Any) -> Any:
+def softmax_attention(backend: SDPBackend, is_causal: bool, q: Any, k: Any, v: Any) -> Any:
     """PyTorch's own, by one of its kernels."""
     with sdpa_kernel(backend):
-        return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=is_causal)
 
 
 def contenders(length: int) -> Iterator[tuple[str, Attention]]:
     """What is compared; the first is what the others are multiples of."""
-    yield "PyTorch flash", functools.partial(softmax_attention, SDPBackend.FLASH_ATTENTION)
-    ours = functools.partial(F.entmax_attention, is_causal=True)
+    is_causal = length != FULL_LENGTH
+    softmax = functools.partial(functools.partial, softmax_attention)
+    yield "PyTorch flash", softmax(SDPBackend.FLASH_ATTENTION, is_causal)
+    ours = functools.partial(F.entmax_attention, is_causal=is_causal)
     yield "fitzpatrick entmax-1.5", ours
     yield "fitzpatrick sparsemax", functools.partial(ours, alpha=2.0)
     if not torch.cuda.is_available():
@@ -54,22 +60,28 @@ def contenders(length: int) -> Iterator[tuple[str, Attention]]:
         dense = lambda q, k, v: F.entmax15(q @ k.mT / q.shape[-1] ** 0.5, mask=mask) @ v  # noqa: E731
         yield "entmax-1.5, all scores", dense
         return
-    yield "cuDNN flash", functools.partial(softmax_attention, SDPBackend.CUDNN_ATTENTION)
-    if length in ADASPLASH_LENGTHS and (adasplash := peer("adasplash")) is not None:
+    yield "cuDNN flash", softmax(SDPBackend.CUDNN_ATTENTION, is_causal)
+    if (adasplash := peer("adasplash")) is None:
+        return
+    if length in ADASPLASH_LENGTHS:
         yield "AdaSplash-2", adasplash.adasplash_v2  # causal, α = 1.5
+    elif not is_causal:
+        yield "AdaSplash", adasplash.adasplash_v1
 
 
 def live_share(q: Any, k: Any) -> float:
-    """The share of causal blocks of the kernels that have a weight at α = 1.5."""
+    """The share of blocks of the kernels that have a weight at α = 1.5, among those seen."""
     from fitzpatrick.engines.triton.attention_launch import fused_forward, plan_for
 
     (n, width), plan = q.shape[-2:], plan_for(q, q)
     ends = torch.arange(1, n + 1, device=q.device, dtype=torch.int32)
+    if n == FULL_LENGTH:
+        ends = torch.full_like(ends, n)
     span = torch.stack([torch.zeros_like(ends), ends])
     words = fused_forward(q[0], k[0], k[0], span, width**-0.5, 1.5).words
     bits = (words[..., None] >> torch.arange(32, device=q.device)) & 1
-    first = torch.arange(0, n, plan.queries)
-    seen = ((first + plan.queries).clamp(max=n) + plan.keys - 1) // plan.keys
+    last = torch.arange(plan.queries, n + plan.queries, plan.queries).clamp(max=n) - 1
+    seen = (ends.cpu()[last] + plan.keys - 1) // plan.keys
     return float(bits.sum() / (seen.sum() * len(words)))
 
 
@@ -140,6 +152,7 @@ def run() -> Iterator[dict[str, Any]]:
                     continue
                 ratio = result["median_ms"] / base.setdefault(what, result["median_ms"])
                 size = f"{heads} × {n} × {width}, queries × {factor}"
+                size += ", not causal" * (n == FULL_LENGTH)
                 row = {**fixed, "size": size, "live": live, "contender": f"{name}, {what}"}
                 row["extra_memory"] = ""
                 if on_gpu and name.startswith("fitzpatrick"):
@@ -152,13 +165,65 @@ def run() -> Iterator[dict[str, Any]]:
                 yield {**row, **result, "ratio": round(ratio, 2)}
 
 
+def limits() -> None:
+    """Memory at 128k, a length that was never seen, and decoding with a million keys."""
+    q, k, v = torch.randn(3, 1, 4, 131072, 64, device="cuda", dtype=torch.bfloat16)
+    leaves = [x.requires_grad_() for x in (q, k, v)]
+    for name, count, step in (
+        ("forward", 4, lambda: F.entmax_attention(q, k, v, is_causal=True)),
+        ("both", 8, lambda: F.entmax_attention(q, k, v, is_causal=True).sum().backward()),
+    ):
+        step()
+        for x in leaves:
+            x.grad = None
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        step()
+        # the output; with the backward pass the upstream gradient, too, and three gradients
+        extra = torch.cuda.max_memory_allocated() - before - (count - 3) * q.nbytes
+        print(
+            f"4 × 131072 × 64, {name}: {extra / (count * q.nbytes):.2%} beyond inputs and outputs"
+        )
+    began = time.perf_counter()
+    F.entmax_attention(*(x[:, :, :3333] for x in (q, k, v)), is_causal=True).sum().backward()
+    torch.cuda.synchronize()
+    print(f"first call at a length of 3333: {time.perf_counter() - began:.3f} s")
+    del q, k, v, leaves
+    topics = torch.randn(1, 8, 2**14, 1, 64, device="cuda")
+    noise = 0.2 * torch.randn(1, 8, 2**14, 64, 64, device="cuda")
+    keys = (topics + noise).flatten(2, 3).bfloat16()
+    values = torch.randn_like(keys)
+    pages = KeyPages(keys, values)
+    query = (3 * keys[:, :, 123456:123457]).repeat_interleave(4, 1)
+    ours = functools.partial(pages.attend, query)
+    softmax = functools.partial(
+        torch.nn.functional.scaled_dot_product_attention, query, keys, values, enable_gqa=True
+    )
+    read = lambda: (keys.sum(), values.sum())  # noqa: E731
+    found = ours()
+    expected = F.entmax_attention(
+        query.float(), keys.float(), values.float(), enable_gqa=True, engine="reference"
+    )
+    error = float((found.output.float() - expected).abs().max())
+    share = float(found.pages_read.double().mean() / pages.n_pages)
+    print(f"decoding: 32 heads, 8 of keys, 2²⁰ keys: {share:.2%} of pages read, error {error:.1e}")
+    for name, step in (("KeyPages", ours), ("PyTorch", softmax), ("sums of keys and values", read)):
+        print(f"  {name}: {measure(step)['median_ms']} ms")
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--csv", type=Path, help="where to write all numbers")
     parser.add_argument("--check", type=int, metavar="WIDTH", help="errors of the kernels alone")
+    parser.add_argument(
+        "--limits", action="store_true", help="memory, a new length, decoding alone"
+    )
     arguments = parser.parse_args()
     if arguments.check:
         check(arguments.check)
+        raise SystemExit
+    if arguments.limits:
+        limits()
         raise SystemExit
     rows = write_rows(arguments.csv, run())
     print_table(rows, ["size", "live"], "contender", "ratio")

@@ -203,7 +203,7 @@ def attentions():
         plan = attention_launch.plan_for(rows, rows)
         launched = getattr(plan, kernels[kernel]).options
         options = attention_launch.options_of(rows, rows, alpha, 1.0)
-        options |= {"stages": launched.pop("stages"), "together": plan.together}
+        options |= {"stages": launched.pop("stages"), "together": plan.together, "pair": plan.pair}
         names = kernel.arg_names
         numbers = dict.fromkeys(("factor", "scale", "tolerance"), "fp32")
         numbers |= {"marks": "*i8", "words": "*i32", "live": "*i32"}

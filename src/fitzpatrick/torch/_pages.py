@@ -24,8 +24,10 @@ from ._targets import working_dtype
 
 __all__ = ["KeyPages", "PagedAttention"]
 
-# How many pages the first τ is of; then the number doubles.
-_FIRST_PAGES = 4
+# How many pages the first τ is of, on a CPU and on a GPU; then the number doubles.
+_FIRST_PAGES = (4, 32)
+# The entries of keys that are gathered at once.
+_MAX_ENTRIES = 2**26
 
 
 class PagedAttention(NamedTuple):
@@ -156,37 +158,40 @@ class KeyPages:
         """
         check_shapes(query, self.key, self.value, True)
         *lead, n, width = query.shape
-        b, k, _, _, _ = self._key.shape
-        groups = math.prod(lead) // max(1, b * k)
+        b, k, _, size, _ = self._key.shape
+        groups, n_pages = math.prod(lead) // max(1, b * k), self.n_pages
         rows = b * k * groups * n
-        dtype = working_dtype(query)
+        dtype, device = working_dtype(query), query.device
         orders = self._numbers(alpha, query, groups, "alpha")
+        if not (is_usual := (orders > 1) & (orders <= 2)).all():
+            raise ValueError(
+                f"alpha must be above 1 and at most 2, got {float(orders[~is_usual][0])}"
+            )
         factors = self._numbers(width**-0.5 if scale is None else scale, query, groups, "scale")
         scaled = query.to(dtype).reshape(b, k, groups * n, width) * factors.to(dtype)[..., None]
-        bounds = self._bounds(scaled)
-        ends = torch.full((n,), len(self))
+        ends = torch.full((n,), len(self), device=device)
         if is_causal:
-            ends = torch.arange(len(self) - n + 1, len(self) + 1).clamp(min=0)
-        engine = choose_engine(None, query, "sparsemax")
-        out = query.new_zeros(rows, self._value.shape[-1])
-        counts = torch.zeros(rows, dtype=torch.int64)
-        for row in range(rows):
-            head, place = divmod(row, groups * n)
-            at = divmod(head, k)
-            order = orders[at][place]
-            if not 1 < order <= 2:
-                raise ValueError(f"alpha must be above 1 and at most 2, got {float(order)}")
-            asked = scaled[at][place], bounds[at][place], int(ends[place % n]), order
-            p, places, counts[row] = self._search(at, *asked, engine)
-            is_live = p != 0  # NaN is
-            values = self._value[at].flatten(0, 1)[places[is_live]]
-            out[row] = (p[is_live] @ widen(values)).to(out.dtype)
+            ends = torch.arange(len(self) - n + 1, len(self) + 1, device=device).clamp(min=0)
+        ends = ends.repeat(b * k * groups)
+        firsts = torch.arange(n_pages, device=device) * size
+        bounds = self._bounds(scaled).reshape(rows, n_pages)
+        bounds = bounds.masked_fill(firsts >= ends[:, None], -math.inf)
+        search = _Search(
+            self._key.flatten(0, 1),
+            self._value.flatten(0, 1),
+            torch.arange(b * k, device=device).repeat_interleave(groups * n),
+            scaled.reshape(rows, width),
+            ends,
+            orders.reshape(rows),
+            choose_engine(None, query, "sparsemax"),
+        )
+        output, counts = search.run(*bounds.sort(descending=True))
         shape = query.shape[:-1]
-        counts = counts.reshape(shape).to(query.device)
-        return PagedAttention(out.reshape(*shape, self._value.shape[-1]), counts)
+        output = output.to(query.dtype).reshape(*shape, self._value.shape[-1])
+        return PagedAttention(output, counts.reshape(shape))
 
     def _numbers(self, x: Any, query: Tensor, groups: int, name: str) -> Tensor:
-        """One number for each query, (B, K, G L), on the host if it is an order."""
+        """One number for each query, (B, K, G L)."""
         b, k = self._key.shape[:2]
         if not isinstance(x, Tensor):
             number = check_order(x) if name == "alpha" else float(x)
@@ -204,28 +209,64 @@ class KeyPages:
         error = 2 * (query.shape[-1] + 2) * torch.finfo(query.dtype).eps
         return bounds + error * (query.abs() @ torch.maximum(low.abs(), high.abs()).mT)
 
-    def _search(
-        self, at: Any, query: Tensor, bounds: Tensor, end: int, order: Tensor, engine: str
-    ) -> tuple[Tensor, Tensor, int]:
-        """Weights and places of the keys that were read, and of how many pages they are."""
-        n, size, beta = -(-end // self.page_size), self.page_size, float(order) - 1
-        falling, pages = bounds[:n].sort(descending=True)
-        scores, places = bounds.new_empty(0), pages.new_empty(0)
-        weights, done, take = scores, 0, _FIRST_PAGES
-        while done < n and take > 0:
-            chosen = pages[done : done + take]
-            done += len(chosen)
-            new = (chosen[:, None] * size + torch.arange(size, device=chosen.device)).reshape(-1)
-            products = (widen(self._key[at][chosen]).to(query.dtype) @ query).reshape(-1)
-            is_key = new < end
-            scores = torch.cat([scores, products[is_key]])
-            places = torch.cat([places, new[is_key]])
-            call = EntmaxCall("", 0.0, engine)
-            row = scores[None]
-            weights = link._solve(row, order.reshape(1), row != -math.inf, call)[0]
-            top = float(scores.max())
-            reach = float(weights.max()) ** beta / beta
-            tau = top - reach - 16 * torch.finfo(query.dtype).eps * (abs(top) + reach)
+
+class _Search(NamedTuple):
+    """Queries as rows, and what each of them looks for its keys in."""
+
+    key: Tensor  # (heads, pages, page, E)
+    value: Tensor  # (heads, pages, page, D)
+    heads: Tensor  # (rows,): of keys
+    query: Tensor  # (rows, E), times the scale
+    ends: Tensor  # (rows,): one after the last key that is seen
+    orders: Tensor  # (rows,)
+    engine: str
+
+    def run(self, bounds: Tensor, pages: Tensor) -> tuple[Tensor, Tensor]:
+        """Outputs (rows, D), and how many pages each row read; pages come by falling bound."""
+        (rows, n), size = bounds.shape, self.key.shape[2]
+        output = self.query.new_zeros(rows, self.value.shape[-1])
+        available = -(-self.ends // size)
+        counts = torch.zeros_like(available)
+        # the rows that are not done, their scores so far, and how many pages these are from
+        left = torch.nonzero(self.ends)[:, 0]
+        scores, done, take = bounds.new_empty(len(left), 0), 0, _FIRST_PAGES[bounds.is_cuda]
+        while len(left) > 0:
+            chosen = pages[left, done : done + take]
+            scores = torch.cat([scores, self._scores(left, chosen)], 1)
+            done += chosen.shape[1]
+            call = EntmaxCall("", 0.0, self.engine)
+            weights = link._solve(scores, self.orders[left], scores != -math.inf, call)
+            top, beta = scores.amax(1), self.orders[left].to(scores.dtype) - 1
+            reach = weights.amax(1) ** beta / beta
+            tau = top - reach - 16 * torch.finfo(scores.dtype).eps * (top.abs() + reach)
             # NaN, which sorts as the largest, rules no page out: neither as a bound nor as τ
-            take = min(done, int((~(falling <= tau)).sum()) - done)
-        return weights, places, done
+            following = bounds[left, done:]
+            n_needed = (~(following <= tau[:, None]) & (following != -math.inf)).sum(1)
+            is_done = n_needed == 0
+            self._add(output, left[is_done], weights[is_done], pages)
+            counts[left[is_done]] = available[left[is_done]].clamp(max=done)
+            left, scores = left[~is_done], scores[~is_done]
+            # kernels are compiled for few widths
+            take = done if bounds.is_cuda else min(done, int(n_needed.max()))
+        return output, counts
+
+    def _scores(self, rows: Tensor, pages: Tensor) -> Tensor:
+        """Scores of the keys of pages (rows, pages), −∞ of those that are not seen."""
+        size = self.key.shape[2]
+        parts = []
+        step = max(1, _MAX_ENTRIES // max(1, pages.shape[1] * self.key[0, 0].numel()))
+        for part, at in zip(rows.split(step), pages.split(step), strict=True):
+            keys = widen(self.key[self.heads[part, None], at].flatten(1, 2)).to(self.query.dtype)
+            products = (keys @ self.query[part, :, None])[..., 0]
+            places = at[..., None] * size + torch.arange(size, device=at.device)
+            is_hidden = places.flatten(1) >= self.ends[part, None]
+            parts.append(products.masked_fill(is_hidden, -math.inf))
+        return torch.cat(parts)
+
+    def _add(self, output: Tensor, rows: Tensor, weights: Tensor, pages: Tensor) -> None:
+        """Σpv of rows, from the values that have a weight."""
+        size = self.key.shape[2]
+        i, place = torch.nonzero(weights, as_tuple=True)  # NaN is not zero
+        row = rows[i]
+        values = self.value[self.heads[row], pages[row, place // size], place % size]
+        output.index_add_(0, row, weights[i, place, None] * widen(values).to(weights.dtype))

@@ -23,8 +23,9 @@ interval, which starts and ends no earlier than that of the query before.
 import triton
 import triton.language as tl
 
-# How far below the guess a block of keys may be and still be read.
-_MARGIN = tl.constexpr(0.125)
+# How far below the guess a block of keys may be and still be read, and how far below it the first
+# sums are.
+_MARGIN, _LOWER = tl.constexpr(0.125), tl.constexpr(0.08)
 # The relative error of scores in single precision, with room for that of their bound.
 _SLACK = tl.constexpr(1e-6)
 # After this many guesses τ is what Newton's method finds, which always ends.
@@ -78,10 +79,13 @@ def _terms(s, power: tl.constexpr):
 
 
 @triton.jit
-def _model(f, slope, m, power: tl.constexpr):
-    """How far the root is by the model f ∝ (τ₁ − τ)^m, and the share of τ₁ − τ that is left."""
-    kept = tl.exp2(-tl.log2(f) / m)
-    return m * f / (power * slope) * (1.0 - kept), kept
+def _model(f, slope, is_far, power: tl.constexpr):
+    """How far the root is by the model f ∝ (τ₁ − τ)^m, and the share of τ₁ − τ that is left.
+
+    m is ``power + 2``, or ``power`` where the root is far.
+    """
+    kept = tl.exp2(tl.log2(f) * tl.where(is_far, -1.0 / power, -1.0 / (power + 2)))
+    return f / slope * tl.where(is_far, 1.0, (power + 2) / power) * (1.0 - kept), kept
 
 
 @triton.jit
@@ -114,6 +118,7 @@ def _scan(
 ):  # fmt: skip
     """The largest scores, the guess of τ, f and its slope, after two blocks of keys at a time."""
     top, tau, f, slope = state
+    least = tl.rsqrt(n_keys.to(tl.float32))  # the largest of n weights is no less than 1/n
     for j in tl.range(first, last, 2, num_stages=stages):
         places = j * keys + tl.arange(0, 2 * keys)
         rows = tl.minimum(places, n_keys - 1) if is_edge else places
@@ -121,14 +126,11 @@ def _scan(
         r = _products(q, k, start, end, places, is_edge, precision)
         highest = tl.reduce(r, 1, _max_or_nan) * factor
         top = tl.maximum(top, highest, propagate_nan=tl.PropagateNan.ALL)
-        # τ is no less than the top less one
+        # τ is no less than the top less one; the model of before, with m = 4 or 3, takes f there
         raised = tl.maximum(tau, highest - 1.0)
-        has_sum = f > 0
-        reach = (power + 2.0) * tl.where(has_sum, f, 1.0)
-        kept = tl.maximum(1.0 - (raised - tau) * power * slope / reach, 0.0)
-        kept = tl.where(has_sum, kept, 0.0)
+        rate = slope * power / (tl.maximum(f, 1e-30) * (power + 2.0))
+        kept = tl.maximum(1.0 - (raised - tau) * rate, 0.0)
         p, d = _terms(tl.maximum(r * factor - raised[:, None], 0.0), power)
-        # the model of before, with m = 4 or 3
         kept_slope = kept * kept * kept if power == 2 else kept * kept
         f = f * kept * kept_slope + tl.sum(p, 1)
         slope = slope * kept_slope + tl.sum(d, 1)
@@ -136,34 +138,39 @@ def _scan(
         tl.store(marks + j + tl.zeros_like(start), 1, mask=is_live)
         tl.store(marks + j + 1 + tl.zeros_like(start), 1, mask=is_live)
         # far from the root the exponent is the one for which τ does not rise too far
-        m = tl.where(f > 2.0, power, power + 2.0)
-        above = tl.maximum(f, 1.0)
-        step, kept = _model(above, tl.maximum(slope, 1e-30), m, power)
-        ceiling = top - tl.rsqrt(n_keys.to(tl.float32))
-        tau = tl.maximum(tl.minimum(raised + step, ceiling), -1e30)
+        is_far = f > 2.0
+        step, kept = _model(tl.maximum(f, 1.0), tl.maximum(slope, 1e-30), is_far, power)
+        tau = tl.maximum(tl.minimum(raised + step, top - least), -1e30)
         kept_slope = kept if power == 2 else 1.0
-        slope *= tl.where(f > 2.0, kept_slope, kept_slope * kept * kept)
+        slope *= tl.where(is_far, kept_slope, kept_slope * kept * kept)
         f = tl.minimum(f, 1.0)
     return top, tau, f, slope
 
 
 @triton.jit
 def _add_sums(
-    sums, q, key, live, start, end, origin, tau, factor, n_keys, low, n_left, inner_high, count,
+    sums, q, key, live, marks, start, end, origin, tau, factor, n_keys,
+    low, n_left, inner_high, count,
     is_edge: tl.constexpr, is_exact: tl.constexpr, power: tl.constexpr,
     width: tl.constexpr, padded: tl.constexpr,
     keys: tl.constexpr, precision: tl.constexpr, stages: tl.constexpr,
 ):  # fmt: skip
-    """p and d of more keys, added to those of keys at the same places of their blocks."""
+    """p, at the same places of their blocks, and Σd, with those of more keys.
+
+    Blocks that have a weight are marked.
+    """
     f, slope = sums
     for i in tl.range(0, count, num_stages=stages):
-        places = _place(i, live, low, n_left, inner_high, is_edge) * keys + tl.arange(0, keys)
+        j = _place(i, live, low, n_left, inner_high, is_edge)
+        places = j * keys + tl.arange(0, keys)
         rows = tl.minimum(places, n_keys - 1) if is_edge else places
         k = _rows_of(key, rows, width, padded)
         r = _products(q, k, start, end, places, is_edge, precision)
         p, d = _terms(_excess(r, factor, origin[:, None], tau[:, None], is_exact), power)
+        part = tl.sum(d, 1)
         f += p
-        slope += d
+        slope += part
+        tl.store(marks + j + tl.zeros_like(start), 1, mask=part > 0)
     return f, slope
 
 
@@ -206,6 +213,7 @@ def _append(live, is_live, j):
 @triton.jit
 def _list(live, marks, first, last):
     """Writes the marked blocks from ``first`` to ``last`` behind one another; their number."""
+    tl.debug_barrier()
     count = 0
     for base in range(first, last, _CHUNK):
         j = base + tl.arange(0, _CHUNK)
@@ -264,11 +272,10 @@ def attention_forward(
             state, q, key_rows, start, end, marks, factor, n_keys, inner_high, high,
             True, power, width, padded, keys, precision, 1,
         )  # fmt: skip
-        top, tau, _, _ = _scan(
+        top, tau, _, slope = _scan(
             state, q, key_rows, start, end, marks, factor, n_keys, inner_low, inner_high,
             False, power, width, padded, keys, precision, stages,
         )  # fmt: skip
-        tl.debug_barrier()
         count = _list(live, marks, inner_low, inner_high)
         # rows with NaN or ∞ are NaN, and those that see nothing are zero
         is_usual = (top > float("-inf")) & (top < float("inf"))
@@ -276,32 +283,38 @@ def attention_forward(
         origin = peak if is_exact else zero
         tau = tl.where(is_usual, tau - origin, 0.0)
         covered = tau - _MARGIN + _SLACK * (tl.abs(peak) + 1.0)
+        # rather too low than too high: then no other blocks have a weight than do so here
+        tau -= tl.where(is_usual, tl.minimum(_LOWER, 0.2 / tl.maximum(slope * power, 1.0)), 0.0)
         bound = peak - 1.0 - origin
         steps, longest = 0, 1e30
         while (steps < _MAX_STEPS) & (longest > tolerance):
+            _fill(marks, low, high, 0)
             tile = tl.zeros([queries, keys], tl.float32)
             sums = _add_sums(
-                (tile, tile), q, key_rows, live, start, end, origin, tau, factor, n_keys,
+                (tile, zero), q, key_rows, live, marks, start, end, origin, tau, factor, n_keys,
                 low, n_left, inner_high, n_edges,
                 True, is_exact, power, width, padded, keys, precision, 1,
             )  # fmt: skip
-            sums = _add_sums(
-                sums, q, key_rows, live, start, end, origin, tau, factor, n_keys,
+            tile, slope = _add_sums(
+                sums, q, key_rows, live, marks, start, end, origin, tau, factor, n_keys,
                 low, n_left, inner_high, count,
                 False, is_exact, power, width, padded, keys, precision, stages,
             )  # fmt: skip
-            f, slope = tl.sum(sums[0], 1), tl.sum(sums[1], 1)
+            f = tl.sum(tile, 1)
+            is_high = is_usual & (f < 1.0)
             has_weight = f > 0
             f, slope = tl.where(has_weight, f, 1.0), tl.where(has_weight, slope, 1.0)
             root = tl.sqrt(f)
             newton = (root - 1.0) * root / slope if power == 2 else (f - 1.0) / slope
             bound = tl.maximum(bound, tl.where(has_weight, tau + newton, bound))
-            guess = tl.maximum(tau + _model(f, slope, power + 2.0, power)[0], bound)
+            guess = tl.maximum(tau + _model(f, slope, False, power)[0], bound)
             guess = tl.where(has_weight & (steps < _MAX_GUESSES), guess, bound)
             moved = tl.where(is_usual, guess - tau, 0.0)
             tau += moved
             longest = tl.max(moved * moved * slope, 0)
-            if steps == 0:
+            if tl.max(is_high.to(tl.int32), 0) == 0:
+                count = _list(live, marks, inner_low, inner_high)
+            elif steps == 0:
                 is_short = is_usual & (bound < covered)
                 if tl.max(is_short.to(tl.int32), 0) != 0:
                     _fill(marks, low, high, 1)
@@ -476,23 +489,26 @@ def attention_key_gradient(
     factor, scale, n, n_keys, groups, n_words, n_items, n_key_heads, n_query_blocks, n_scratch,
     power: tl.constexpr, is_exact: tl.constexpr, width: tl.constexpr, value_width: tl.constexpr,
     padded: tl.constexpr, value_padded: tl.constexpr,
-    queries: tl.constexpr, keys: tl.constexpr, together: tl.constexpr,
+    queries: tl.constexpr, keys: tl.constexpr, together: tl.constexpr, pair: tl.constexpr,
     precision: tl.constexpr, stages: tl.constexpr,
 ):  # fmt: skip
-    """The gradients of two blocks of keys and values, from one or two blocks of queries at once."""
+    """The gradients of one or two blocks of keys and values, ``pair``, from as many of queries.
+
+    That number is ``together``.
+    """
     live += tl.program_id(0).to(tl.int64) * n_scratch
     size: tl.constexpr = queries * together
     n_tiles = tl.cdiv(n, size)
     for item in range(tl.program_id(0), n_items, tl.num_programs(0)):
         # the first keys first: where attention is causal, most queries see them
-        block, key_head = 2 * (item // n_key_heads), (item % n_key_heads).to(tl.int64)
-        places = block * keys + tl.arange(0, 2 * keys)
-        bits = 3 << (block % 32)
+        block, key_head = pair * (item // n_key_heads), (item % n_key_heads).to(tl.int64)
+        places = block * keys + tl.arange(0, pair * keys)
+        bits = (2 * pair - 1) << (block % 32)
         inside = tl.minimum(places, n_keys - 1)
         k = _rows_of(key + key_head * n_keys * width, inside, width, padded)
         v = _rows_of(value + key_head * n_keys * value_width, inside, value_width, value_padded)
-        by_k = tl.zeros([2 * keys, padded], tl.float32)
-        by_v = tl.zeros([2 * keys, value_padded], tl.float32)
+        by_k = tl.zeros([pair * keys, padded], tl.float32)
+        by_v = tl.zeros([pair * keys, value_padded], tl.float32)
         for group in range(groups):
             head = key_head * groups + group
             tl.debug_barrier()
@@ -510,7 +526,7 @@ def attention_key_gradient(
                 final = tl.minimum(i * size + size - 1, n - 1)
                 is_inner = tl.load(starts + final, mask=is_tile, other=0) <= block * keys
                 last = tl.load(ends + tl.minimum(i * size, n - 1), mask=is_tile, other=0)
-                is_inner = is_inner & (last >= block * keys + 2 * keys) & ((i + 1) * size <= n)
+                is_inner = is_inner & (last >= block * keys + pair * keys) & ((i + 1) * size <= n)
                 n_inner += _append(live + n_inner, is_live & is_inner, i)
                 n_edges += _append(live + n_tiles + n_edges, is_live & (~is_inner), i)
             tl.debug_barrier()  # all threads read what some of them wrote

@@ -33,7 +33,8 @@ class _Plan(NamedTuple):
 
     queries: int
     keys: int
-    together: int  # blocks of queries that the gradient in keys takes at once
+    together: int  # blocks of queries that the gradient in keys takes at once, one or two
+    pair: int  # blocks of keys, likewise
     forward: "_Launch"
     by_query: "_Launch"
     by_key: "_Launch"
@@ -66,11 +67,11 @@ class _Launch(NamedTuple):
 
 
 # By width, for half precision and then for single precision.
-_NARROW = _Plan(64, 64, 2, _Launch(3, 4, 3, 168), _Launch(2, 4, 3), _Launch(1, 8, 2))
-_MEDIUM = _Plan(64, 64, 1, _Launch(2, 4, 2), _Launch(1, 8, 2), _Launch(1, 8, 2))
-_WIDE = _Plan(64, 32, 1, _Launch(1, 8, 2), _Launch(1, 8, 2), _Launch(1, 8, 2))
-_SINGLE = _Plan(64, 32, 1, _Launch(2, 4, 2), _Launch(2, 4, 2), _Launch(1, 4, 2))
-_SINGLE_MEDIUM = _Plan(32, 32, 1, _Launch(2, 4, 2), _Launch(2, 4, 2), _Launch(1, 4, 1))
+_NARROW = _Plan(64, 64, 2, 1, _Launch(3, 4, 3, 168), _Launch(2, 4, 2), _Launch(2, 4, 2))
+_MEDIUM = _Plan(64, 64, 1, 2, _Launch(2, 4, 2), _Launch(1, 8, 2), _Launch(1, 8, 2))
+_WIDE = _Plan(64, 32, 1, 2, _Launch(1, 8, 2), _Launch(1, 8, 2), _Launch(1, 8, 2))
+_SINGLE = _Plan(64, 32, 1, 2, _Launch(2, 4, 2), _Launch(2, 4, 2), _Launch(1, 4, 2))
+_SINGLE_MEDIUM = _Plan(32, 32, 1, 2, _Launch(2, 4, 2), _Launch(2, 4, 2), _Launch(1, 4, 1))
 
 
 def plan_for(query: Tensor, value: Tensor) -> _Plan:
@@ -155,7 +156,7 @@ def fused_backward(
     options = {"n": n, "n_keys": n_keys, "groups": heads // key_heads, "n_words": n_words}
     options |= options_of(query, value, alpha, scale)
     signed, plan = query if scale > 0 else -query, plan_for(query, value)
-    items = heads * n_query_blocks, key_heads * -(-n_blocks // 2)
+    items = heads * n_query_blocks, key_heads * -(-n_blocks // plan.pair)
     sizes = n_blocks, 2 * n_query_blocks
     live = [
         query.new_empty(launch.count_for(query.device, n_items), size, dtype=torch.int32)
@@ -170,7 +171,7 @@ def fused_backward(
         attention_key_gradient[len(live[1]),](
             signed, key, value, upstream, *span, taus, origins, words, live[1], means, by_key,
             by_value, scale=abs(scale), n_items=items[1], n_key_heads=key_heads,
-            n_query_blocks=n_query_blocks, n_scratch=sizes[1], together=plan.together,
+            n_query_blocks=n_query_blocks, n_scratch=sizes[1], together=plan.together, pair=plan.pair,
             **options, **plan.by_key.options, **_FUSED,
         )  # fmt: skip
     return by_query, by_key, by_value
