@@ -223,9 +223,8 @@ class _Search(NamedTuple):
 
     def run(self, bounds: Tensor, pages: Tensor) -> tuple[Tensor, Tensor]:
         """Outputs (rows, D), and how many pages each row read; pages come by falling bound."""
-        (rows, n), size = bounds.shape, self.key.shape[2]
-        output = self.query.new_zeros(rows, self.value.shape[-1])
-        available = -(-self.ends // size)
+        output = self.query.new_zeros(len(bounds), self.value.shape[-1])
+        available = -(-self.ends // self.key.shape[2])
         counts = torch.zeros_like(available)
         # the rows that are not done, their scores so far, and how many pages these are from
         left = torch.nonzero(self.ends)[:, 0]

@@ -171,7 +171,7 @@ def fused_backward(
         attention_key_gradient[len(live[1]),](
             signed, key, value, upstream, *span, taus, origins, words, live[1], means, by_key,
             by_value, scale=abs(scale), n_items=items[1], n_key_heads=key_heads,
-            n_query_blocks=n_query_blocks, n_scratch=sizes[1], together=plan.together, pair=plan.pair,
-            **options, **plan.by_key.options, **_FUSED,
+            n_query_blocks=n_query_blocks, n_scratch=sizes[1], together=plan.together,
+            pair=plan.pair, **options, **plan.by_key.options, **_FUSED,
         )  # fmt: skip
     return by_query, by_key, by_value
