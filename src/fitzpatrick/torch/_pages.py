@@ -16,7 +16,7 @@ from torch import Tensor
 from .._validation import check_order
 from . import _arguments as arguments
 from . import _entmax as link
-from ._attention_call import by_head, check_shapes
+from ._attention_call import OMEGAS, by_head, check_shapes
 from ._engines import choose_engine
 from ._entmax import EntmaxCall
 from ._reference import widen
@@ -74,8 +74,9 @@ class KeyPages:
         lead = math.prod(self._batches), heads
         self._key = key.new_empty(*lead, 0, size, key.shape[-1])  # (B, K, pages, page, E)
         self._value = value.new_empty(*lead, 0, size, value.shape[-1])
-        self._low = key.new_empty(*lead, 0, key.shape[-1])  # (B, K, pages, E)
-        self._high = torch.empty_like(self._low)
+        # of each page the highest and the lowest entries, and the largest without their signs
+        edges = *lead, 0, 3 * key.shape[-1]
+        self._edges = torch.empty(edges, dtype=working_dtype(key), device=key.device)
         self.append(key, value)
 
     def __len__(self) -> int:
@@ -125,15 +126,17 @@ class KeyPages:
         touched = self._key[:, :, first : self.n_pages]
         places = torch.arange(first * size, self.n_pages * size, device=key.device)
         is_empty = (places >= self._length).reshape(-1, size, 1)
-        self._low[:, :, first : self.n_pages] = touched.masked_fill(is_empty, math.inf).amin(-2)
-        self._high[:, :, first : self.n_pages] = touched.masked_fill(is_empty, -math.inf).amax(-2)
+        low = touched.masked_fill(is_empty, math.inf).amin(-2)
+        high = touched.masked_fill(is_empty, -math.inf).amax(-2)
+        edges = torch.cat([high, low, torch.maximum(low.abs(), high.abs())], -1)
+        self._edges[:, :, first : self.n_pages] = edges
 
     def _reserve(self, n_pages: int) -> None:
         """Room for this many pages, twice as many as before if they are not enough."""
         room = self._key.shape[2]
         if n_pages <= room:
             return
-        for name in ("_key", "_value", "_low", "_high"):
+        for name in ("_key", "_value", "_edges"):
             old = getattr(self, name)
             new = old.new_empty(*old.shape[:2], max(n_pages, 2 * room), *old.shape[3:])
             new[:, :, :room] = old
@@ -160,32 +163,36 @@ class KeyPages:
         *lead, n, width = query.shape
         b, k, _, size, _ = self._key.shape
         groups, n_pages = math.prod(lead) // max(1, b * k), self.n_pages
-        rows = b * k * groups * n
-        dtype, device = working_dtype(query), query.device
-        orders = self._numbers(alpha, query, groups, "alpha")
-        if not (is_usual := (orders > 1) & (orders <= 2)).all():
-            raise ValueError(
-                f"alpha must be above 1 and at most 2, got {float(orders[~is_usual][0])}"
-            )
+        dtype, device, heads = working_dtype(query), query.device, b * k * groups
+        order, orders = 0.0, None
+        if not isinstance(alpha, Tensor):
+            order = check_order(alpha)
+        if isinstance(alpha, Tensor) or order not in OMEGAS:
+            orders = self._numbers(alpha, query, groups, "alpha").reshape(-1)
+            order = float(orders.amin()) if orders.numel() else 2.0
+            if not (orders <= 2).all():
+                raise ValueError(f"alpha must be at most 2, got {float(orders.amax())}")
+        if not order > 1:
+            raise ValueError(f"alpha must be above 1 and at most 2, got {order}")
         factors = self._numbers(width**-0.5 if scale is None else scale, query, groups, "scale")
         scaled = query.to(dtype).reshape(b, k, groups * n, width) * factors.to(dtype)[..., None]
         ends = torch.full((n,), len(self), device=device)
         if is_causal:
             ends = torch.arange(len(self) - n + 1, len(self) + 1, device=device).clamp(min=0)
-        ends = ends.repeat(b * k * groups)
+        ends = ends.repeat(heads)
         firsts = torch.arange(n_pages, device=device) * size
-        bounds = self._bounds(scaled).reshape(rows, n_pages)
+        bounds = self._bounds(scaled).reshape(heads * n, n_pages)
         bounds = bounds.masked_fill(firsts >= ends[:, None], -math.inf)
         search = _Search(
             self._key.flatten(0, 1),
             self._value.flatten(0, 1),
             torch.arange(b * k, device=device).repeat_interleave(groups * n),
-            scaled.reshape(rows, width),
+            scaled.reshape(heads * n, width),
             ends,
-            orders.reshape(rows),
-            choose_engine(None, query, "sparsemax"),
+            orders,
+            EntmaxCall(OMEGAS.get(order, ""), order, choose_engine(None, query, "sparsemax")),
         )
-        output, counts = search.run(*bounds.sort(descending=True))
+        output, counts = search.run(bounds)
         shape = query.shape[:-1]
         output = output.to(query.dtype).reshape(*shape, self._value.shape[-1])
         return PagedAttention(output, counts.reshape(shape))
@@ -202,12 +209,11 @@ class KeyPages:
 
     def _bounds(self, query: Tensor) -> Tensor:
         """What no score of a page exceeds, as it is computed: (B, K, queries, pages)."""
-        n = self.n_pages
-        low, high = (widen(x[:, :, :n]).to(query.dtype) for x in (self._low, self._high))
-        bounds = query.clamp(min=0) @ high.mT + query.clamp(max=0) @ low.mT
         # sums of as many products as the width have this error, here and in the scores
         error = 2 * (query.shape[-1] + 2) * torch.finfo(query.dtype).eps
-        return bounds + error * (query.abs() @ torch.maximum(low.abs(), high.abs()).mT)
+        parts = query.clamp(min=0), query.clamp(max=0), error * query.abs()
+        bounds: Tensor = torch.cat(parts, -1) @ self._edges[:, :, : self.n_pages].mT
+        return bounds
 
 
 class _Search(NamedTuple):
@@ -218,35 +224,38 @@ class _Search(NamedTuple):
     heads: Tensor  # (rows,): of keys
     query: Tensor  # (rows, E), times the scale
     ends: Tensor  # (rows,): one after the last key that is seen
-    orders: Tensor  # (rows,)
-    engine: str
+    orders: Tensor | None  # (rows,), unless all have the order of the call
+    call: EntmaxCall
 
-    def run(self, bounds: Tensor, pages: Tensor) -> tuple[Tensor, Tensor]:
-        """Outputs (rows, D), and how many pages each row read; pages come by falling bound."""
-        output = self.query.new_zeros(len(bounds), self.value.shape[-1])
-        available = -(-self.ends // self.key.shape[2])
-        counts = torch.zeros_like(available)
-        # the rows that are not done, their scores so far, and how many pages these are from
-        left = torch.nonzero(self.ends)[:, 0]
-        scores, done, take = bounds.new_empty(len(left), 0), 0, _FIRST_PAGES[bounds.is_cuda]
-        while len(left) > 0:
-            chosen = pages[left, done : done + take]
-            scores = torch.cat([scores, self._scores(left, chosen)], 1)
-            done += chosen.shape[1]
-            call = EntmaxCall("", 0.0, self.engine)
-            weights = link._solve(scores, self.orders[left], scores != -math.inf, call)
-            top, beta = scores.amax(1), self.orders[left].to(scores.dtype) - 1
-            reach = weights.amax(1) ** beta / beta
+    def run(self, bounds: Tensor) -> tuple[Tensor, Tensor]:
+        """Outputs (rows, D), and how many pages each row read; those of the highest bounds."""
+        rows, n_pages = bounds.shape
+        output = self.query.new_zeros(rows, self.value.shape[-1])
+        counts = -(-self.ends // self.key.shape[2])
+        left = torch.arange(rows, device=bounds.device)  # the rows that are not done
+        count = min(_FIRST_PAGES[bounds.is_cuda], n_pages)
+        while len(left) > 0 and count > 0:
+            # ties may come in another order next time, so that nothing is kept
+            pages = bounds.topk(count).indices
+            scores = self._scores(left, pages)
+            orders = None if self.orders is None else self.orders[left]
+            weights = link._solve(scores, orders, scores != -math.inf, self.call)
+            beta = self.call.alpha - 1 if orders is None else orders.to(scores.dtype) - 1
+            top, reach = scores.amax(1), weights.amax(1) ** beta / beta
             tau = top - reach - 16 * torch.finfo(scores.dtype).eps * (top.abs() + reach)
-            # NaN, which sorts as the largest, rules no page out: neither as a bound nor as τ
-            following = bounds[left, done:]
-            n_needed = (~(following <= tau[:, None]) & (following != -math.inf)).sum(1)
-            is_done = n_needed == 0
-            self._add(output, left[is_done], weights[is_done], pages)
-            counts[left[is_done]] = available[left[is_done]].clamp(max=done)
-            left, scores = left[~is_done], scores[~is_done]
+            # NaN, which topk takes for the largest, rules no page out: neither as a bound nor as τ
+            n_needed = (~(bounds <= tau[:, None]) & (bounds != -math.inf)).sum(1)
+            most = int(n_needed.amax())
+            if most <= count:
+                self._add(output, left, weights, pages)
+                counts[left] = counts[left].clamp(max=count)
+                break
+            is_done = n_needed <= count
+            self._add(output, left[is_done], weights[is_done], pages[is_done])
+            counts[left[is_done]] = counts[left[is_done]].clamp(max=count)
+            left, bounds = left[~is_done], bounds[~is_done]
             # kernels are compiled for few widths
-            take = done if bounds.is_cuda else min(done, int(n_needed.max()))
+            count = min(2 * count, n_pages if bounds.is_cuda else most)
         return output, counts
 
     def _scores(self, rows: Tensor, pages: Tensor) -> Tensor:
@@ -267,5 +276,5 @@ class _Search(NamedTuple):
         size = self.key.shape[2]
         i, place = torch.nonzero(weights, as_tuple=True)  # NaN is not zero
         row = rows[i]
-        values = self.value[self.heads[row], pages[row, place // size], place % size]
+        values = self.value[self.heads[row], pages[i, place // size], place % size]
         output.index_add_(0, row, weights[i, place, None] * widen(values).to(weights.dtype))

@@ -33,6 +33,7 @@ _MAX_GUESSES, _MAX_STEPS, _MAX_OUTPUTS = tl.constexpr(6), tl.constexpr(24), tl.c
 # What does not change the compiled code, so that a new length needs none.
 _SIZES = ["n", "n_keys", "groups", "n_words", "n_items", "n_heads", "n_key_heads", "n_query_blocks"]
 _SIZES += ["n_scratch"]
+_SPANS = ["starts", "ends"]
 # Blocks of keys that are sought in marks at once.
 _CHUNK = tl.constexpr(128)
 
@@ -149,15 +150,15 @@ def _scan(
 
 @triton.jit
 def _add_sums(
-    sums, q, key, live, marks, start, end, origin, tau, factor, n_keys,
+    sums, q, key, live, marks, has_marks, start, end, origin, tau, factor, n_keys,
     low, n_left, inner_high, count,
     is_edge: tl.constexpr, is_exact: tl.constexpr, power: tl.constexpr,
     width: tl.constexpr, padded: tl.constexpr,
     keys: tl.constexpr, precision: tl.constexpr, stages: tl.constexpr,
 ):  # fmt: skip
-    """p, at the same places of their blocks, and Σd, with those of more keys.
+    """p and d of more keys, added to those of keys at the same places of their blocks.
 
-    Blocks that have a weight are marked.
+    Blocks that have a weight are marked if ``has_marks``.
     """
     f, slope = sums
     for i in tl.range(0, count, num_stages=stages):
@@ -167,10 +168,10 @@ def _add_sums(
         k = _rows_of(key, rows, width, padded)
         r = _products(q, k, start, end, places, is_edge, precision)
         p, d = _terms(_excess(r, factor, origin[:, None], tau[:, None], is_exact), power)
-        part = tl.sum(d, 1)
         f += p
-        slope += part
-        tl.store(marks + j + tl.zeros_like(start), 1, mask=part > 0)
+        slope += d
+        if has_marks:
+            tl.store(marks + j + tl.zeros_like(start), 1, mask=tl.sum(d, 1) > 0)
     return f, slope
 
 
@@ -232,7 +233,7 @@ def _fill(marks, first, last, x: tl.constexpr):
     tl.debug_barrier()
 
 
-@triton.jit(do_not_specialize=_SIZES)
+@triton.jit(do_not_specialize=_SIZES, do_not_specialize_on_alignment=_SPANS)
 def attention_forward(
     query, key, value, starts, ends, out, taus, origins, words, live, marks,
     factor, n, n_keys, groups, n_words, n_items, n_heads, n_scratch, tolerance,
@@ -283,24 +284,28 @@ def attention_forward(
         origin = peak if is_exact else zero
         tau = tl.where(is_usual, tau - origin, 0.0)
         covered = tau - _MARGIN + _SLACK * (tl.abs(peak) + 1.0)
-        # rather too low than too high: then no other blocks have a weight than do so here
-        tau -= tl.where(is_usual, tl.minimum(_LOWER, 0.2 / tl.maximum(slope * power, 1.0)), 0.0)
+        # where few keys have a weight, rather too low than too high: then the root has no other
+        # blocks than τ
+        steep = tl.maximum(slope * power, 1.0)
+        tau -= tl.where(is_usual, tl.minimum(_LOWER, 0.5 / (steep * steep)), 0.0)
         bound = peak - 1.0 - origin
         steps, longest = 0, 1e30
         while (steps < _MAX_STEPS) & (longest > tolerance):
-            _fill(marks, low, high, 0)
+            has_marks = count < inner_high - inner_low
+            if has_marks:
+                _fill(marks, low, high, 0)
             tile = tl.zeros([queries, keys], tl.float32)
             sums = _add_sums(
-                (tile, zero), q, key_rows, live, marks, start, end, origin, tau, factor, n_keys,
-                low, n_left, inner_high, n_edges,
+                (tile, tile), q, key_rows, live, marks, False, start, end, origin, tau, factor,
+                n_keys, low, n_left, inner_high, n_edges,
                 True, is_exact, power, width, padded, keys, precision, 1,
             )  # fmt: skip
-            tile, slope = _add_sums(
-                sums, q, key_rows, live, marks, start, end, origin, tau, factor, n_keys,
-                low, n_left, inner_high, count,
+            sums = _add_sums(
+                sums, q, key_rows, live, marks, has_marks, start, end, origin, tau, factor,
+                n_keys, low, n_left, inner_high, count,
                 False, is_exact, power, width, padded, keys, precision, stages,
             )  # fmt: skip
-            f = tl.sum(tile, 1)
+            f, slope = tl.sum(sums[0], 1), tl.sum(sums[1], 1)
             is_high = is_usual & (f < 1.0)
             has_weight = f > 0
             f, slope = tl.where(has_weight, f, 1.0), tl.where(has_weight, slope, 1.0)
@@ -312,14 +317,14 @@ def attention_forward(
             moved = tl.where(is_usual, guess - tau, 0.0)
             tau += moved
             longest = tl.max(moved * moved * slope, 0)
-            if tl.max(is_high.to(tl.int32), 0) == 0:
-                count = _list(live, marks, inner_low, inner_high)
-            elif steps == 0:
-                is_short = is_usual & (bound < covered)
+            if has_marks:
+                is_short = is_usual & (bound < covered) & (steps == 0)
                 if tl.max(is_short.to(tl.int32), 0) != 0:
                     _fill(marks, low, high, 1)
                     count = _list(live, marks, inner_low, inner_high)
                     longest = 1e30
+                elif tl.max(is_high.to(tl.int32), 0) == 0:
+                    count = _list(live, marks, inner_low, inner_high)
             steps += 1
 
         _fill(marks, low, high, 0)
@@ -392,7 +397,7 @@ def _add_query_gradients(
     return along_keys, mean_key, along, weight
 
 
-@triton.jit(do_not_specialize=_SIZES)
+@triton.jit(do_not_specialize=_SIZES, do_not_specialize_on_alignment=_SPANS)
 def attention_query_gradient(
     query, key, value, upstream, out, starts, ends, taus, origins, words, live, means, by_query,
     factor, scale, n, n_keys, groups, n_words, n_items, n_heads, n_scratch,
@@ -483,7 +488,7 @@ def _add_key_gradients(
     return by_key, by_value
 
 
-@triton.jit(do_not_specialize=_SIZES)
+@triton.jit(do_not_specialize=_SIZES, do_not_specialize_on_alignment=_SPANS)
 def attention_key_gradient(
     query, key, value, upstream, starts, ends, taus, origins, words, live, means, by_key, by_value,
     factor, scale, n, n_keys, groups, n_words, n_items, n_key_heads, n_query_blocks, n_scratch,
