@@ -78,6 +78,16 @@ def test_pages_of_adversarial_keys(number, n_keys, page_size, is_tied):
         assert (pages_read >= live_pages).all()
 
 
+def test_pages_do_not_heed_autocast():
+    """Neither bounds nor scores are of half precision, which would skip pages with a weight."""
+    k, v, q = walk(1, 500, 8).float(), draw(1, 500, 4).float(), draw(1, 2, 8).float()
+    cache = KeyPages(k, v, 8)
+    expected = cache.attend(q)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = cache.attend(q)
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
+
+
 def test_clusters_are_skipped():
     """One cluster of a hundred is near the query: its page and a first handful are read."""
     centers = draw(100, 16).sign()

@@ -8,6 +8,7 @@ has a key with a weight, and the result is that of all keys.
 """
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -168,21 +169,22 @@ class KeyPages:
         if not isinstance(alpha, Tensor):
             order = check_order(alpha)
         if isinstance(alpha, Tensor) or order not in OMEGAS:
+            alpha = torch.as_tensor(alpha, dtype=torch.float64, device=query.device)
             orders = self._numbers(alpha, query, groups, "alpha").reshape(-1)
             order = float(orders.amin()) if orders.numel() else 2.0
             if not (orders <= 2).all():
                 raise ValueError(f"alpha must be at most 2, got {float(orders.amax())}")
         if not order > 1:
             raise ValueError(f"alpha must be above 1 and at most 2, got {order}")
-        factors = self._numbers(width**-0.5 if scale is None else scale, query, groups, "scale")
-        scaled = query.to(dtype).reshape(b, k, groups * n, width) * factors.to(dtype)[..., None]
+        factor: Any = width**-0.5 if scale is None else scale
+        if isinstance(factor, Tensor):
+            factor = self._numbers(factor, query, groups, "scale").to(dtype)[..., None]
+        scaled = query.to(dtype).reshape(b, k, groups * n, width) * factor
         ends = torch.full((n,), len(self), device=device)
         if is_causal:
             ends = torch.arange(len(self) - n + 1, len(self) + 1, device=device).clamp(min=0)
         ends = ends.repeat(heads)
         firsts = torch.arange(n_pages, device=device) * size
-        bounds = self._bounds(scaled).reshape(heads * n, n_pages)
-        bounds = bounds.masked_fill(firsts >= ends[:, None], -math.inf)
         search = _Search(
             self._key.flatten(0, 1),
             self._value.flatten(0, 1),
@@ -192,17 +194,16 @@ class KeyPages:
             orders,
             EntmaxCall(OMEGAS.get(order, ""), order, choose_engine(None, query, "sparsemax")),
         )
-        output, counts = search.run(bounds)
+        with torch.autocast(device.type, enabled=False):  # bounds hold for products that are exact
+            bounds = self._bounds(scaled).reshape(heads * n, n_pages)
+            output, counts = search.run(bounds.masked_fill(firsts >= ends[:, None], -math.inf))
         shape = query.shape[:-1]
         output = output.to(query.dtype).reshape(*shape, self._value.shape[-1])
         return PagedAttention(output, counts.reshape(shape))
 
-    def _numbers(self, x: Any, query: Tensor, groups: int, name: str) -> Tensor:
+    def _numbers(self, x: Tensor, query: Tensor, groups: int, name: str) -> Tensor:
         """One number for each query, (B, K, G L)."""
         b, k = self._key.shape[:2]
-        if not isinstance(x, Tensor):
-            number = check_order(x) if name == "alpha" else float(x)
-            x = torch.tensor(number, dtype=torch.float64, device=query.device)
         heads = by_head(x, query, (b, k, groups), name)[..., None]
         n = query.shape[-2]
         return heads.expand(b, k, groups, n).reshape(b, k, groups * n)
@@ -246,13 +247,12 @@ class _Search(NamedTuple):
             # NaN, which topk takes for the largest, rules no page out: neither as a bound nor as τ
             n_needed = (~(bounds <= tau[:, None]) & (bounds != -math.inf)).sum(1)
             most = int(n_needed.amax())
+            is_done = n_needed <= count if most > count else slice(None)
+            done = left[is_done]
+            output[done] = self._outputs(done, weights[is_done], pages[is_done])
+            counts[done] = counts[done].clamp(max=count)
             if most <= count:
-                self._add(output, left, weights, pages)
-                counts[left] = counts[left].clamp(max=count)
                 break
-            is_done = n_needed <= count
-            self._add(output, left[is_done], weights[is_done], pages[is_done])
-            counts[left[is_done]] = counts[left[is_done]].clamp(max=count)
             left, bounds = left[~is_done], bounds[~is_done]
             # kernels are compiled for few widths
             count = min(2 * count, n_pages if bounds.is_cuda else most)
@@ -261,20 +261,28 @@ class _Search(NamedTuple):
     def _scores(self, rows: Tensor, pages: Tensor) -> Tensor:
         """Scores of the keys of pages (rows, pages), −∞ of those that are not seen."""
         size = self.key.shape[2]
-        parts = []
-        step = max(1, _MAX_ENTRIES // max(1, pages.shape[1] * self.key[0, 0].numel()))
-        for part, at in zip(rows.split(step), pages.split(step), strict=True):
-            keys = widen(self.key[self.heads[part, None], at].flatten(1, 2)).to(self.query.dtype)
-            products = (keys @ self.query[part, :, None])[..., 0]
-            places = at[..., None] * size + torch.arange(size, device=at.device)
-            is_hidden = places.flatten(1) >= self.ends[part, None]
-            parts.append(products.masked_fill(is_hidden, -math.inf))
-        return torch.cat(parts)
+        products = [
+            (keys.to(self.query.dtype) @ self.query[part, :, None])[..., 0]
+            for part, keys in self._gathered(self.key, rows, pages)
+        ]
+        places = pages[..., None] * size + torch.arange(size, device=pages.device)
+        is_hidden = places.flatten(1) >= self.ends[rows, None]
+        return torch.cat(products).masked_fill(is_hidden, -math.inf)
 
-    def _add(self, output: Tensor, rows: Tensor, weights: Tensor, pages: Tensor) -> None:
-        """Σpv of rows, from the values that have a weight."""
-        size = self.key.shape[2]
-        i, place = torch.nonzero(weights, as_tuple=True)  # NaN is not zero
-        row = rows[i]
-        values = self.value[self.heads[row], pages[i, place // size], place % size]
-        output.index_add_(0, row, weights[i, place, None] * widen(values).to(weights.dtype))
+    def _outputs(self, rows: Tensor, weights: Tensor, pages: Tensor) -> Tensor:
+        """Σpv of rows; values without a weight may be anything."""
+        sums, start = [], 0
+        for part, values in self._gathered(self.value, rows, pages):
+            p = weights[start : start + len(part)]
+            start += len(part)
+            values = values.to(p.dtype).masked_fill(p[..., None] == 0, 0)
+            sums.append((p[:, None] @ values)[:, 0])
+        return torch.cat(sums)
+
+    def _gathered(
+        self, cache: Tensor, rows: Tensor, pages: Tensor
+    ) -> Iterator[tuple[Tensor, Tensor]]:
+        """Some of the rows, and what the cache holds at their pages."""
+        step = max(1, _MAX_ENTRIES // max(1, pages.shape[1] * cache[0, 0].numel()))
+        for part, at in zip(torch.split(rows, step), torch.split(pages, step), strict=True):
+            yield part, widen(cache[self.heads[part, None], at].flatten(1, 2))

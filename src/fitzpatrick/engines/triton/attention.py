@@ -150,15 +150,15 @@ def _scan(
 
 @triton.jit
 def _add_sums(
-    sums, q, key, live, marks, has_marks, start, end, origin, tau, factor, n_keys,
+    sums, q, key, live, marks, start, end, origin, tau, factor, n_keys,
     low, n_left, inner_high, count,
-    is_edge: tl.constexpr, is_exact: tl.constexpr, power: tl.constexpr,
+    is_edge: tl.constexpr, is_marked: tl.constexpr, is_exact: tl.constexpr, power: tl.constexpr,
     width: tl.constexpr, padded: tl.constexpr,
     keys: tl.constexpr, precision: tl.constexpr, stages: tl.constexpr,
 ):  # fmt: skip
     """p and d of more keys, added to those of keys at the same places of their blocks.
 
-    Blocks that have a weight are marked if ``has_marks``.
+    Blocks that have a weight are marked if ``is_marked``.
     """
     f, slope = sums
     for i in tl.range(0, count, num_stages=stages):
@@ -170,7 +170,7 @@ def _add_sums(
         p, d = _terms(_excess(r, factor, origin[:, None], tau[:, None], is_exact), power)
         f += p
         slope += d
-        if has_marks:
+        if is_marked:
             tl.store(marks + j + tl.zeros_like(start), 1, mask=tl.sum(d, 1) > 0)
     return f, slope
 
@@ -287,24 +287,31 @@ def attention_forward(
         # where few keys have a weight, rather too low than too high: then the root has no other
         # blocks than τ
         steep = tl.maximum(slope * power, 1.0)
-        tau -= tl.where(is_usual, tl.minimum(_LOWER, 0.5 / (steep * steep)), 0.0)
+        tau -= tl.where(is_usual & (steep < 4.0), tl.minimum(_LOWER, 0.2 / steep), 0.0)
         bound = peak - 1.0 - origin
         steps, longest = 0, 1e30
         while (steps < _MAX_STEPS) & (longest > tolerance):
+            tile = tl.zeros([queries, keys], tl.float32)
+            sums = _add_sums(
+                (tile, tile), q, key_rows, live, marks, start, end, origin, tau, factor, n_keys,
+                low, n_left, inner_high, n_edges, True, False, is_exact,
+                power, width, padded, keys, precision, 1,
+            )  # fmt: skip
+            # a loop of its own: one that may mark is slower where it does not
             has_marks = count < inner_high - inner_low
             if has_marks:
                 _fill(marks, low, high, 0)
-            tile = tl.zeros([queries, keys], tl.float32)
-            sums = _add_sums(
-                (tile, tile), q, key_rows, live, marks, False, start, end, origin, tau, factor,
-                n_keys, low, n_left, inner_high, n_edges,
-                True, is_exact, power, width, padded, keys, precision, 1,
-            )  # fmt: skip
-            sums = _add_sums(
-                sums, q, key_rows, live, marks, has_marks, start, end, origin, tau, factor,
-                n_keys, low, n_left, inner_high, count,
-                False, is_exact, power, width, padded, keys, precision, stages,
-            )  # fmt: skip
+                sums = _add_sums(
+                    sums, q, key_rows, live, marks, start, end, origin, tau, factor, n_keys,
+                    low, n_left, inner_high, count, False, True, is_exact,
+                    power, width, padded, keys, precision, stages,
+                )  # fmt: skip
+            else:
+                sums = _add_sums(
+                    sums, q, key_rows, live, marks, start, end, origin, tau, factor, n_keys,
+                    low, n_left, inner_high, count, False, False, is_exact,
+                    power, width, padded, keys, precision, stages,
+                )  # fmt: skip
             f, slope = tl.sum(sums[0], 1), tl.sum(sums[1], 1)
             is_high = is_usual & (f < 1.0)
             has_weight = f > 0

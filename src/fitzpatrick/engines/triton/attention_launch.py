@@ -67,7 +67,7 @@ class _Launch(NamedTuple):
 
 
 # By width, for half precision and then for single precision.
-_NARROW = _Plan(64, 64, 1, 1, _Launch(3, 4, 3, 168), _Launch(2, 4, 2), _Launch(3, 4, 2, 168))
+_NARROW = _Plan(64, 64, 1, 1, _Launch(4, 4, 2, 128), _Launch(2, 4, 2), _Launch(3, 4, 2, 168))
 _MEDIUM = _Plan(64, 64, 1, 2, _Launch(2, 4, 2), _Launch(1, 8, 2), _Launch(1, 8, 2))
 _WIDE = _Plan(64, 32, 1, 2, _Launch(1, 8, 2), _Launch(1, 8, 2), _Launch(1, 8, 2))
 _SINGLE = _Plan(64, 32, 1, 2, _Launch(2, 4, 2), _Launch(2, 4, 2), _Launch(1, 4, 2))
