@@ -247,13 +247,14 @@ class _Search(NamedTuple):
             # NaN, which topk takes for the largest, rules no page out: neither as a bound nor as τ
             n_needed = (~(bounds <= tau[:, None]) & (bounds != -math.inf)).sum(1)
             most = int(n_needed.amax())
-            is_done = n_needed <= count if most > count else slice(None)
-            done = left[is_done]
-            output[done] = self._outputs(done, weights[is_done], pages[is_done])
+            is_left = n_needed > count
+            at: Any = ~is_left if most > count else slice(None)
+            done = left[at]
+            output[done] = self._outputs(done, weights[at], pages[at])
             counts[done] = counts[done].clamp(max=count)
             if most <= count:
                 break
-            left, bounds = left[~is_done], bounds[~is_done]
+            left, bounds = left[is_left], bounds[is_left]
             # kernels are compiled for few widths
             count = min(2 * count, n_pages if bounds.is_cuda else most)
         return output, counts
