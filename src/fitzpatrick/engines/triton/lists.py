@@ -4,8 +4,8 @@ All classes that are not listed have the target 0, and enter a loss through sums
 the others do beside a label: its passes are those of :mod:`.labels`. They leave the listed classes
 out by a bit for each class, which the program of a row sets before it reads the row. The bits lie
 where the row's gradient will be, or, if that is in place of the scores, in a buffer of their own.
-Each listed class has its own score and target in registers. Its score is read when the cache has
-all of the row, and its entry of the gradient is written over that of its block.
+Each listed class has its own score and target in registers. Its score is asked for before the row,
+and its entry of the gradient is written last, over that of its block.
 
 - Logistic: the others are one class more, whose score is their log-sum-exp and whose target is 0,
   or the rest that the list has. What is left is a short row of proportions in registers.
@@ -158,6 +158,8 @@ def list_rows(
         best = tl.max(tl.max(tl.where(y == most, x, float("-inf")), axis=1), axis=0)
         store_numbers(numbers, row, row < n, h, total, mean, score, best)
     if is_any & (weight != 0):
+        # asked for before the row, so that they arrive while it is read
+        own_u = _own_scores(start, classes, is_class, k, given, o)
         if not o.stats:
             _set_bits(own, classes, is_class, groups, o)
         if o.power == 0:
@@ -165,7 +167,6 @@ def list_rows(
                 tops, totals, means = running_sums(scores, o)
             tau = finite_top(tl.max(tops, axis=0))
             total = tl.sum(totals * tl.exp(tops - tau), axis=0)
-            own_u = _own_scores(start, classes, is_class, k, given, o)
             x = scaled(own_u, given, o)
             is_others = place == m
             x = tl.where(is_others, tau + tl.log(total), x)
@@ -181,7 +182,6 @@ def list_rows(
             maxima = block_maxima(scores, o)
             peaks = tl.max(maxima, axis=1)
             highest = tl.max(peaks, axis=0)
-            own_u = _own_scores(start, classes, is_class, k, given, o)
             x = scaled(own_u, given, o)
             top = tl.maximum(highest, tl.max(tl.max(x, axis=1), axis=0))
             x -= top
@@ -213,7 +213,6 @@ def list_rows(
                 of_classes = tl.where(is_class, difference, 0.0)
                 by_classes = _total(along_factor(of_classes, own_u))
             listed = with_slope(difference, own_u, given, o).to(gradient.dtype.element_ty)
-            block_of_class = tl.where(is_class, classes // (o.groups * o.lanes), -1)
             word = tl.zeros((o.groups,), tl.int32)
             blocks = tl.cdiv(groups, o.groups)
             for i in range(blocks):
@@ -239,9 +238,9 @@ def list_rows(
                     tl.store(out + cols, p, cache_modifier=".cs")
                 else:
                     tl.store(out + cols, p, mask=inside[:, None], cache_modifier=".cs")
-                # over what is written, while the cache has it
-                tl.debug_barrier()
-                tl.store(out + classes, listed, mask=block_of_class == block)
+            # over what all threads have written
+            tl.debug_barrier()
+            tl.store(out + classes, listed, mask=is_class)
             if o.learned:
                 tl.store(by_factor + row, by_classes + tl.sum(terms, axis=0))
     else:

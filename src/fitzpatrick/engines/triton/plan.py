@@ -295,13 +295,14 @@ def _sparse_label_shape(problem: Problem) -> dict[str, Any]:
 
 
 def _list_shape(problem: Problem, power: int) -> dict[str, Any]:
+    is_aligned_half = problem.dtype.itemsize == 2 and problem.lanes > 1
+    is_wide = problem.k > 65536
     if power or problem.k <= LIMITS.max_logistic_labels:
-        return tile_shape(problem.k, problem.lanes, problem.dtype)
-    if problem.dtype.itemsize == 2 and problem.lanes > 1:
+        shape = tile_shape(problem.k, problem.lanes, problem.dtype)
+        return shape | {"maxnreg": 64} if is_wide and is_aligned_half else shape
+    if is_aligned_half:
         # few warps, which all compute the short row, and rows that fit into the cache together
-        if problem.k <= 65536:
-            return {"groups": 1024, "num_warps": 4, "maxnreg": 96}
-        return {"groups": 2048, "num_warps": 8, "maxnreg": 96}
+        return {"groups": 1024, "num_warps": 8 if is_wide else 4, "maxnreg": 96}
     return _logistic_label_shape(problem)
 
 
