@@ -78,8 +78,9 @@ def live_share(q: Any, k: Any) -> float:
     ends = torch.arange(1, n + 1, device=q.device, dtype=torch.int32)
     if n == FULL_LENGTH:
         ends = torch.full_like(ends, n)
-    span = torch.stack([torch.zeros_like(ends), ends])
-    words = fused_forward(q[0], k[0], k[0], span, width**-0.5, 1.5).words
+    span = torch.stack([torch.zeros_like(ends), torch.zeros_like(ends), ends])
+    heads = 1, 1, q.shape[1]
+    words = fused_forward(q[0], k[0], k[0], span, heads, width**-0.5, 1.5).words
     bits = (words[..., None] >> torch.arange(32, device=q.device)) & 1
     last = torch.arange(plan.queries, n + plan.queries, plan.queries).clamp(max=n) - 1
     seen = (ends.cpu()[last] + plan.keys - 1) // plan.keys
@@ -90,6 +91,8 @@ def check(width: int, dtypes: Sequence[Any] = HALF_AND_SINGLE) -> None:
     """Kernels against all scores in float64: errors over the largest number of each result."""
     options: list[dict[str, Any]] = [{"is_causal": True}, {}, {"window": (70, 9)}]
     options += [{"is_causal": True, "query_offset": 44, "scale": -0.4}]
+    options += [{"attn_mask": kind} for kind in (torch.bool, torch.float32)]
+    options += [{"is_causal": True, "alibi_slopes": 0.25, "scale": 0.1}]
     for dtype, alpha in itertools.product(dtypes, (1.5, 2)):
         if dtype == torch.float32 and width > 128:
             continue
@@ -101,6 +104,14 @@ def check(width: int, dtypes: Sequence[Any] = HALF_AND_SINGLE) -> None:
             q = torch.randn(1, 2 * groups, n, width, device="cuda").mul_(size).to(dtype)
             k, v = torch.randn(2, 1, 2, n_keys, width, device="cuda").to(dtype)
             found: list[list[Any]] = []
+            more = dict(more)
+            if "attn_mask" in more:
+                hidden = torch.rand(n, n_keys, device="cuda") < 0.3
+                number = torch.randn(n, n_keys, device="cuda").masked_fill(hidden, -torch.inf)
+                more["attn_mask"] = ~hidden if more["attn_mask"] == torch.bool else number
+            for name in more.keys() & {"alibi_slopes"}:  # then the scale is a tensor as well
+                more[name] = torch.full((2 * groups,), more[name], device="cuda")
+                more["scale"] = torch.full((2 * groups,), more["scale"], device="cuda")
             for leaves in (q, k, v), (q.double(), k.double(), v.double()):
                 q0, k0, v0 = given = [x.detach().requires_grad_() for x in leaves]
                 out = F.entmax_attention(q0, k0, v0, enable_gqa=True, alpha=alpha, **more)

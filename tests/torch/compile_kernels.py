@@ -200,20 +200,17 @@ def attentions():
     dtypes = torch.bfloat16, torch.float16, torch.float32
     for kernel, alpha, dtype, width in itertools.product(kernels, (1.5, 2.0), dtypes, (64, 128)):
         rows = torch.empty(1, width, dtype=dtype, device="meta")
-        plan = attention_launch.plan_for(rows, rows)
-        launched = getattr(plan, kernels[kernel]).options
-        options = attention_launch.options_of(rows, rows, alpha, 1.0)
-        options |= {"stages": launched.pop("stages"), "together": plan.together, "pair": plan.pair}
-        names = kernel.arg_names
-        numbers = dict.fromkeys(("factor", "scale", "tolerance"), "fp32")
+        launch = getattr(attention_launch.plan_for(rows, rows), kernels[kernel])
+        options = attention_launch.options_of(rows, rows, alpha, launch.stages)
+        numbers = dict.fromkeys(("scale", "tolerance"), "fp32")
         numbers |= {"marks": "*i8", "words": "*i32", "live": "*i32"}
-        numbers |= dict.fromkeys(("taus", "origins", "means"), "*fp32")
-        numbers |= dict.fromkeys(("starts", "ends"), "*i32")
+        unused = ("mask", "mask_starts", "slopes", "scales")
+        numbers |= dict.fromkeys(("taus", "origins", "means", *unused), "*fp32")
+        numbers |= dict.fromkeys(("starts", "ends", "levels"), "*i32")
         tensors = ("query", "key", "value", "upstream", "out", "by_query", "by_key", "by_value")
         numbers |= dict.fromkeys(tensors, f"*{KINDS[dtype]}")
-        constants = {name: options[name] for name in names if name in options and name != "factor"}
-        source, launch = source_of_constants(kernel, numbers, constants)
-        yield f"{kernel.__name__} {alpha} {KINDS[dtype]} {width}", (source, launch | launched)
+        source, _ = source_of_constants(kernel, numbers, {"o": options})
+        yield f"{kernel.__name__} {alpha} {KINDS[dtype]} {width}", (source, launch.options)
 
 
 def isotonic_regressions():

@@ -37,7 +37,10 @@ CASES = [
 
 def value_and_gradients(given, weights, **options):
     leaves = [x.clone().requires_grad_() for x in given]
-    out = F.entmax_attention(*leaves, enable_gqa=True, **options)
+    if isinstance(options.get("scale"), torch.Tensor):
+        leaves += [options["scale"].to(given[0].dtype).requires_grad_()]
+        options["scale"] = leaves[3]
+    out = F.entmax_attention(*leaves[:3], enable_gqa=True, **options)
     return [out.detach(), *torch.autograd.grad(out, leaves, weights)]
 
 
@@ -59,6 +62,65 @@ def test_kernels_agree_with_blocks(case, size):
         # a rounding of scores up to size 80, and sums of products over up to 256 numbers
         bound = 2e-6 * max(1.0, size / 2) * max(1.0, float(other.abs().max()))
         torch.testing.assert_close(one.double(), other, rtol=0, atol=bound)
+
+
+def padding(keys):
+    """A mask of the keys (batches, 1, 1, S) of two sequences, of which the second is shorter."""
+    return torch.arange(keys) < torch.tensor([keys, keys // 3])[:, None, None, None]
+
+
+def added(*shape):
+    """Numbers of attention's bias, with −∞ where a key is hidden, and in the whole first row."""
+    numbers = draw(*shape).cpu()
+    hidden = torch.rand(shape) < 0.2
+    hidden[..., 0, :] = True
+    return numbers.masked_fill(hidden, -math.inf)
+
+
+# what is added to scores of (2, 2, 70, 90), one head of keys
+BIASES = {
+    "padding": lambda: {"attn_mask": padding(90), "is_causal": True},
+    "boolean": lambda: {"attn_mask": torch.rand(2, 2, 70, 90) < 0.5},
+    "few keys, broken strides": lambda: {"attn_mask": (torch.rand(90, 70) < 0.1).T},
+    "hides queries": lambda: {"attn_mask": torch.rand(2, 70, 1) < 0.5},
+    "added": lambda: {"attn_mask": added(2, 70, 90), "window": (30, 40)},
+    "added, half": lambda: {"attn_mask": added(2, 1, 70, 90).half()},
+    "slopes": lambda: {"alibi_slopes": torch.tensor([0.5, 0.0]), "is_causal": True},
+    "slopes, documents": lambda: {
+        "alibi_slopes": torch.rand(2, 2),
+        "cu_seqlens": (torch.tensor([0, 30, 70]), torch.tensor([0, 50, 90])),
+    },
+    "scales": lambda: {"scale": torch.tensor([[0.5, -0.25], [2.0, 1e-3]])},
+    "all": lambda: {
+        "scale": torch.rand(2, 2) + 0.1,
+        "attn_mask": added(70, 90),
+        "alibi_slopes": torch.rand(2),
+        "is_causal": True,
+        "query_offset": 20,
+    },
+}
+
+
+@pytest.mark.parametrize("alpha", [1.5, 2.0])
+@pytest.mark.parametrize("name", BIASES)
+def test_masks_slopes_and_learned_scales(name, alpha):
+    def on_device(x):
+        if isinstance(x, tuple):
+            return tuple(map(on_device, x))
+        return x.to(DEVICE) if isinstance(x, torch.Tensor) else x
+
+    options = {"scale": 0.25, "alpha": alpha}
+    options |= {key: on_device(x) for key, x in BIASES[name]().items()}
+    given = draw(2, 2, 70, 16), draw(2, 1, 90, 16), draw(2, 1, 90, 24)
+    weights = draw(2, 2, 70, 24)
+    exact = value_and_gradients([x.double() for x in given], weights.double(), **options)
+    found = value_and_gradients(given, weights, engine="triton", **options)
+    for one, other in zip(found, exact, strict=True):
+        # a rounding of scores up to size 40, and sums of products over up to 140 numbers
+        bound = 4e-5 * max(1.0, float(other.abs().max()))
+        torch.testing.assert_close(one.double(), other, rtol=0, atol=bound)
+    hidden = (exact[0] == 0).all(-1)
+    assert (found[0][hidden] == 0).all()
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -131,8 +193,8 @@ def test_kernels_mark_blocks_with_a_weight_alone():
 
     n = 512
     q = torch.eye(4, device=DEVICE).repeat_interleave(128, 0)[None]  # each looks at its own kind
-    span = torch.stack([torch.zeros(n), torch.full((n,), n)]).int().to(DEVICE)
-    found = fused_forward(q, q.clone(), draw(1, n, 16), span, 20.0, 1.5).words[0].cpu()
+    span = torch.tensor([[0], [0], [n]], dtype=torch.int32, device=DEVICE).repeat(1, n)
+    found = fused_forward(q, q.clone(), draw(1, n, 16), span, (1, 1, 1), 20.0, 1.5).words[0].cpu()
     rows, blocks = len(found), 16  # of single precision
     bits = (found[:, :1] >> torch.arange(blocks)) & 1
     kinds = torch.arange(rows)[:, None] // (rows // 4) == torch.arange(blocks) // (blocks // 4)
@@ -141,9 +203,12 @@ def test_kernels_mark_blocks_with_a_weight_alone():
 
 def test_second_derivatives_are_those_of_all_scores():
     given = [draw(2, 9, 16).requires_grad_(), *(draw(1, 12, 16).requires_grad_() for _ in range(2))]
-    found = []
+    mask, slopes = (torch.rand(9, 12) < 0.7).to(DEVICE), torch.rand(2).to(DEVICE)
+    scale = torch.tensor([0.25, 0.5], device=DEVICE).requires_grad_()
+    given, found = [*given, scale], []
     for engine in "triton", "reference":
-        out = F.entmax_attention(*given, enable_gqa=True, is_causal=True, engine=engine)
+        options = {"is_causal": True, "attn_mask": mask, "alibi_slopes": slopes, "scale": scale}
+        out = F.entmax_attention(*given[:3], enable_gqa=True, engine=engine, **options)
         first = torch.autograd.grad(out.square().sum(), given, create_graph=True)
         found.append(torch.autograd.grad(sum(x.square().sum() for x in first), given))
     for one, other in zip(*found, strict=True):
@@ -154,9 +219,11 @@ def test_second_derivatives_are_those_of_all_scores():
 
 def test_kernels_compile_in_a_graph():
     given = [draw(2, 70, 16).requires_grad_() for _ in range(3)]
+    mask, scale = (torch.rand(70, 70) < 0.7).to(DEVICE), torch.ones(2, device=DEVICE)
 
     def attend(q, k, v):
-        return F.entmax_attention(q, k, v, is_causal=True, engine="triton")
+        options = {"attn_mask": mask, "is_causal": True, "scale": scale, "engine": "triton"}
+        return F.entmax_attention(q, k, v, **options)
 
     out = torch.compile(attend, fullgraph=True, backend="aot_eager")(*given)
     torch.testing.assert_close(out, attend(*given), rtol=0, atol=0)
@@ -187,11 +254,11 @@ def test_kernels_are_the_default_where_a_program_has_their_memory(monkeypatch):
 
 
 def test_what_kernels_refuse():
-    x = draw(1, 5, 16)
+    x, number = draw(1, 5, 16), torch.ones(1, device=DEVICE, requires_grad=True)
     cases = [
-        ({"attn_mask": torch.ones(5, 5, dtype=torch.bool, device=DEVICE)}, "attn_mask"),
-        ({"alibi_slopes": torch.ones(1, device=DEVICE)}, "alibi_slopes"),
-        ({"scale": torch.ones(1, device=DEVICE)}, "a tensor as scale"),
+        ({"attn_mask": number.expand(5, 5)}, "gradient of attn_mask"),
+        ({"alibi_slopes": number}, "gradient of alibi_slopes"),
+        ({"scale": 0.0}, "a scale of zero"),
         ({"alpha": 1.3}, "alpha other than 1.5 and 2"),
         ({"dropout_p": 0.5}, "dropout_p"),
     ]

@@ -64,10 +64,10 @@ def entmax_attention(
         query_offset: the place of the first query among the keys, for ``is_causal``, ``window`` and
             ``alibi_slopes``. When decoding with a cache of keys it is S − L.
         engine: ``"triton"`` asks for fused kernels that skip blocks of keys without a weight, and
-            raises for what they cannot do: they have α = 1.5 and 2, numbers as scale, causality,
-            windows and documents, in single and half precision. ``"reference"`` is blocks of
-            PyTorch's operations, on every device. None is the kernels where they do and a GPU has
-            room for all of them: NVIDIA's A100, H100, B200 and their kin.
+            raises for what they cannot do: they have α = 1.5 and 2, in single and half precision,
+            but no dropout and no gradients of ``attn_mask`` and ``alibi_slopes``. ``"reference"``
+            is blocks of PyTorch's operations, on every device. None is the kernels where they do
+            and a GPU has room for all of them: NVIDIA's A100, H100, B200 and their kin.
 
     Returns:
         (…, heads, L, D), in the dtype of ``query``.

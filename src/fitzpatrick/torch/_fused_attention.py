@@ -1,5 +1,9 @@
-"""Entmax attention by Triton's kernels, as operators with a first derivative."""
+"""Entmax attention by Triton's kernels, as operators with a first derivative.
 
+Batches and heads are one axis of the operators' tensors; ``heads`` is (B, K, G), its sizes.
+"""
+
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -17,12 +21,22 @@ _ROOMY = ((8, 0), (9, 0), (10, 0), (10, 3))
 
 @custom_op("fitzpatrick::fused_attention", mutates_args=())
 def _attend(
-    query: Tensor, key: Tensor, value: Tensor, span: Tensor, scale: float, alpha: float
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    scales: Tensor | None,
+    span: Tensor,
+    mask: Tensor | None,
+    slopes: Tensor | None,
+    heads: Sequence[int],
+    scale: float,
+    alpha: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The output (heads, L, D), τ, what it is counted from, and bits of blocks."""
-    from ..engines.triton.attention_launch import fused_forward
+    from ..engines.triton.attention_launch import Bias, fused_forward
 
-    out, taus, origins, words = fused_forward(query, key, value, span, scale, alpha)
+    bias = Bias(mask, slopes, scales)
+    out, taus, origins, words = fused_forward(query, key, value, span, heads, scale, alpha, bias)
     return out, taus, origins, words
 
 
@@ -44,44 +58,67 @@ def _pull_back(
     query: Tensor,
     key: Tensor,
     value: Tensor,
+    scales: Tensor | None,
     span: Tensor,
+    mask: Tensor | None,
+    slopes: Tensor | None,
     out: Tensor,
     taus: Tensor,
     origins: Tensor,
     words: Tensor,
+    heads: Sequence[int],
     scale: float,
     alpha: float,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients in query, key and value."""
-    from ..engines.triton.attention_launch import fused_backward
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The gradients in query, key, value and scales; empty without scales."""
+    from ..engines.triton import attention_launch as kernels
 
-    given = query, key, value, span, out, taus, origins, words
-    return fused_backward(upstream.contiguous(), *given, scale, alpha)
+    given, found = (query, key, value, span), kernels.FusedOutput(out, taus, origins, words)
+    bias = kernels.Bias(mask, slopes, scales)
+    by_query, by_key, by_value = kernels.fused_backward(
+        upstream.contiguous(), *given, found, heads, scale, alpha, bias
+    )
+    by_scale = taus.new_empty(0)
+    if scales is not None:  # the derivative in s of a function of sQ
+        along = (by_query.float() * query).sum((1, 2))
+        by_scale = (along / kernels.positive(scales)).to(scales.dtype)
+    return by_query, by_key, by_value, by_scale
 
 
 @_pull_back.register_fake
-def _(_: Tensor, query: Tensor, key: Tensor, value: Tensor, *__: Any) -> tuple[Tensor, ...]:
-    return torch.empty_like(query), torch.empty_like(key), torch.empty_like(value)
+def _(_: Tensor, *given: Any) -> tuple[Tensor, ...]:
+    by_scale = given[0].new_empty(0) if given[3] is None else torch.empty_like(given[3])
+    return *(torch.empty_like(x) for x in given[:3]), by_scale
 
 
 def _setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    ctx.save_for_backward(*inputs[:4], *output)
-    ctx.numbers = inputs[4:]
+    ctx.save_for_backward(*inputs[:7], *output)
+    ctx.numbers = inputs[7:]
 
 
 def _backward(ctx: Any, upstream: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
     *tensors, out, taus, origins, words = ctx.saved_tensors
+    query, key, value, scales, span, mask, slopes = tensors
+    heads, scale, alpha = ctx.numbers
     if torch.is_grad_enabled():  # second derivatives
-        query, key, value, span = tensors
-        scale, alpha = ctx.numbers
-        grouped = query.unflatten(0, (1, len(key), len(query) // len(key)))
-        span = torch.cat([span[:1], span])  # the level of a query matters for slopes alone
-        t = Tensors(grouped, key[None], value[None], None, None, None, None, span, None)
+        t = Tensors(
+            query.unflatten(0, heads),
+            key.unflatten(0, heads[:2]),
+            value.unflatten(0, heads[:2]),
+            mask,
+            None,
+            None if scales is None else scales.reshape(*heads),
+            None if slopes is None else slopes.reshape(*heads),
+            span,
+            None,
+        )
         again = attend_densely(t, Numbers(scale, 0.0, OMEGAS[alpha], alpha, "reference"))[0]
-        found = torch.autograd.grad(again.flatten(0, 2), tensors[:3], upstream, create_graph=True)
+        wanted = [x for x in tensors[:4] if x is not None]
+        found = list(torch.autograd.grad(again.flatten(0, 2), wanted, upstream, create_graph=True))
     else:
-        found = _pull_back(upstream, *tensors, out, taus, origins, words, *ctx.numbers)
-    return *found, None, None, None
+        found = list(_pull_back(upstream, *tensors, out, taus, origins, words, *ctx.numbers))
+    by_scale = None if scales is None else found[3]
+    return *found[:3], by_scale, *[None] * 6
 
 
 _attend.register_autograd(_backward, setup_context=_setup)
@@ -96,10 +133,10 @@ def is_roomy(index: int | None) -> bool:
 def missing_for(t: Tensors, numbers: Numbers) -> list[str]:
     """What a call asks for that the kernels do not have."""
     width, dtype = max(t.query.shape[-1], t.value.shape[-1]), t.query.dtype
+    is_recorded = torch.is_grad_enabled()
     missing = {
-        "attn_mask": t.mask is not None,
-        "alibi_slopes": t.slopes is not None,
-        "a tensor as scale": t.scale is not None,
+        "gradient of attn_mask": is_recorded and t.mask is not None and t.mask.requires_grad,
+        "gradient of alibi_slopes": is_recorded and t.slopes is not None and t.slopes.requires_grad,
         "a scale of zero": t.scale is None and numbers.scale == 0,
         "dropout_p": numbers.dropout_p > 0,
         "alpha other than 1.5 and 2": numbers.alpha not in (1.5, 2.0),
@@ -114,13 +151,24 @@ def missing_for(t: Tensors, numbers: Numbers) -> list[str]:
 
 def attend_fused(t: Tensors, numbers: Numbers) -> Tensor:
     """The output (B K G, L, D)."""
-    n, n_keys = t.query.shape[3], t.key.shape[2]
+    n, n_keys, heads = t.query.shape[3], t.key.shape[2], t.query.shape[:3]
     if t.span is None:
         ends = torch.full((n,), n_keys, dtype=torch.int32, device=t.query.device)
-        span = torch.stack([torch.zeros_like(ends), ends])
+        span = torch.stack([torch.zeros_like(ends), torch.zeros_like(ends), ends])
     else:
         # documents on a GPU are not validated, and kernels read where they are told
-        span = t.span[1:].clamp(0, n_keys).int()
+        span = torch.cat([t.span[:1], t.span[1:].clamp(0, n_keys)]).int()
     query, key, value = (x.flatten(0, -3).contiguous() for x in t[:3])
-    out: Tensor = _attend(query, key, value, span, numbers.scale, numbers.alpha)[0]
+    scales, scale = None, numbers.scale
+    if t.scale is not None:
+        sign = torch.where(t.scale < 0, -1, 1).detach().flatten()
+        query, scales, scale = (
+            query * sign[:, None, None].to(query.dtype),
+            t.scale.flatten() * sign,
+            1.0,
+        )
+    slopes = None if t.slopes is None else t.slopes.flatten()
+    out: Tensor = _attend(
+        query, key, value, scales, span, t.mask, slopes, heads, scale, numbers.alpha
+    )[0]
     return out

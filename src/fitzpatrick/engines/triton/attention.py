@@ -14,7 +14,12 @@ positive. A program has a block of queries at a time.
    is left is of second order. Where that is too large, the pass is repeated.
 
 Blocks with a weight are bits that the backward pass reads. The keys that a query sees are an
-interval, which starts and ends no earlier than that of the query before.
+interval, which starts and ends no earlier than that of the query before. A mask hides more of them
+(``o.mask`` is "seen") or is added to the scores ("added"), and slopes take the distance of query
+and key off them.
+
+``given`` holds what a block of queries reads: its keys and values, the interval, what is added to
+the scores, the factor βs, and the number of keys; ``blocks`` where its blocks of keys are listed.
 """
 
 # mypy: disable-error-code="misc,no-untyped-def,no-any-return"
@@ -32,8 +37,8 @@ _SLACK = tl.constexpr(1e-6)
 _MAX_GUESSES, _MAX_STEPS, _MAX_OUTPUTS = tl.constexpr(6), tl.constexpr(24), tl.constexpr(3)
 # What does not change the compiled code, so that a new length needs none.
 _SIZES = ["n", "n_keys", "groups", "n_words", "n_items", "n_heads", "n_key_heads", "n_query_blocks"]
-_SIZES += ["n_scratch"]
-_SPANS = ["starts", "ends"]
+_SIZES += ["n_scratch", "mask_stride"]
+_SPANS = ["starts", "ends", "levels"]
 # Blocks of keys that are sought in marks at once.
 _CHUNK = tl.constexpr(128)
 
@@ -54,19 +59,58 @@ def _max_or_nan(a, b):
 
 
 @triton.jit
-def _products(q, k, start, end, places, is_edge: tl.constexpr, precision: tl.constexpr):
-    """⟨q, k⟩, −∞ where a query does not see a key."""
-    r = tl.dot(q, tl.trans(k), input_precision=precision)
-    if is_edge:
-        is_seen = (places[None, :] >= start[:, None]) & (places[None, :] < end[:, None])
-        r = tl.where(is_seen, r, float("-inf"))
+def _load_bias(mask, mask_starts, mask_stride, slopes, scales, scale, head, o: tl.constexpr):
+    """The head's scale, and what :func:`_biased` adds, in units of ⟨q, k⟩."""
+    slope = 0.0
+    if o.has_scales:
+        scale *= tl.load(scales + head)
+    if o.mask != "":
+        mask += tl.load(mask_starts + head)
+    if o.has_slopes:
+        slope = tl.load(slopes + head) / scale
+    return scale, (mask, mask_stride, slope, 1.0 / scale)
+
+
+@triton.jit
+def _biased(r, rows, levels, places, bias, o: tl.constexpr):
+    """⟨q, k⟩ with what a mask and slopes add to the scores, at rows of queries and keys' places."""
+    mask, stride, slope, inverse = bias
+    if o.mask != "":
+        x = tl.load(mask + rows.to(tl.int64) * stride + places * o.mask_step)
+        if o.mask == "seen":
+            r = tl.where(x != 0, r, float("-inf"))
+        else:
+            r += x.to(tl.float32) * inverse
+    if o.has_slopes:
+        r -= slope * tl.abs(places - levels).to(tl.float32)
     return r
 
 
 @triton.jit
-def _excess(r, factor, origin, tau, is_exact: tl.constexpr):
+def _read_keys(q, given, places, is_edge: tl.constexpr, o: tl.constexpr):
+    """Keys, and their ⟨q, k⟩ with what is added to it, −∞ where a query does not see a key."""
+    key, _value, start, end, rows, levels, bias, _factor, n_keys = given
+    inside = tl.minimum(places, n_keys - 1) if is_edge else places
+    k = _rows_of(key, inside, o.width, o.padded)
+    r = tl.dot(q, tl.trans(k), input_precision=o.precision)
+    r = _biased(r, rows[:, None], levels[:, None], inside[None, :], bias, o)
+    if is_edge:
+        is_seen = (places[None, :] >= start[:, None]) & (places[None, :] < end[:, None])
+        r = tl.where(is_seen, r, float("-inf"))
+    return k, r
+
+
+@triton.jit
+def _read_values(given, places, is_edge: tl.constexpr, o: tl.constexpr):
+    """The values at places of keys."""
+    rows = tl.minimum(places, given[8] - 1) if is_edge else places
+    return _rows_of(given[1], rows, o.value_width, o.value_padded)
+
+
+@triton.jit
+def _excess(r, factor, origin, tau, o: tl.constexpr):
     """(t − τ)₊; in single precision τ is counted from the top, whose digits it does not lose."""
-    if is_exact:
+    if o.is_exact:
         return tl.maximum((r * factor - origin) - tau, 0.0)
     return tl.maximum(r * factor - tau, 0.0)
 
@@ -104,45 +148,41 @@ def _interval(starts, ends, first, final, keys: tl.constexpr):
 
 
 @triton.jit
-def _place(i, live, low, n_left, inner_high, is_edge: tl.constexpr):
-    """The i-th block of keys: of those at the edges of the interval, or of those that are live."""
-    if is_edge:
-        return tl.where(i < n_left, low + i, inner_high + i - n_left)
-    return tl.load(live + i)
+def _places(i, blocks, is_edge: tl.constexpr, o: tl.constexpr):
+    """The i-th block of keys at the edges of the interval, or of those that are live; its keys."""
+    live, low, n_left, inner_high = blocks
+    j = tl.where(i < n_left, low + i, inner_high + i - n_left) if is_edge else tl.load(live + i)
+    return j, j * o.keys + tl.arange(0, o.keys)
 
 
 @triton.jit
-def _scan(
-    state, q, key, start, end, marks, factor, n_keys, first, last,
-    is_edge: tl.constexpr, power: tl.constexpr, width: tl.constexpr, padded: tl.constexpr,
-    keys: tl.constexpr, precision: tl.constexpr, stages: tl.constexpr,
-):  # fmt: skip
+def _scan(state, q, given, marks, first, last, is_edge: tl.constexpr, o: tl.constexpr):
     """The largest scores, the guess of τ, f and its slope, after two blocks of keys at a time."""
+    STAGES: tl.constexpr = 1 if is_edge else o.stages
     top, tau, f, slope = state
-    least = tl.rsqrt(n_keys.to(tl.float32))  # the largest of n weights is no less than 1/n
-    for j in tl.range(first, last, 2, num_stages=stages):
-        places = j * keys + tl.arange(0, 2 * keys)
-        rows = tl.minimum(places, n_keys - 1) if is_edge else places
-        k = _rows_of(key, rows, width, padded)
-        r = _products(q, k, start, end, places, is_edge, precision)
+    factor = given[7]
+    least = tl.rsqrt(given[8].to(tl.float32))  # the largest of n weights is no less than 1/n
+    for j in tl.range(first, last, 2, num_stages=STAGES):
+        places = j * o.keys + tl.arange(0, 2 * o.keys)
+        _k, r = _read_keys(q, given, places, is_edge, o)
         highest = tl.reduce(r, 1, _max_or_nan) * factor
         top = tl.maximum(top, highest, propagate_nan=tl.PropagateNan.ALL)
         # τ is no less than the top less one; the model of before, with m = 4 or 3, takes f there
         raised = tl.maximum(tau, highest - 1.0)
-        rate = slope * power / (tl.maximum(f, 1e-30) * (power + 2.0))
+        rate = slope * o.power / (tl.maximum(f, 1e-30) * (o.power + 2.0))
         kept = tl.maximum(1.0 - (raised - tau) * rate, 0.0)
-        p, d = _terms(tl.maximum(r * factor - raised[:, None], 0.0), power)
-        kept_slope = kept * kept * kept if power == 2 else kept * kept
+        p, d = _terms(tl.maximum(r * factor - raised[:, None], 0.0), o.power)
+        kept_slope = kept * kept * kept if o.power == 2 else kept * kept
         f = f * kept * kept_slope + tl.sum(p, 1)
         slope = slope * kept_slope + tl.sum(d, 1)
         is_live = highest > raised - _MARGIN
-        tl.store(marks + j + tl.zeros_like(start), 1, mask=is_live)
-        tl.store(marks + j + 1 + tl.zeros_like(start), 1, mask=is_live)
+        tl.store(marks + j + tl.zeros_like(given[2]), 1, mask=is_live)
+        tl.store(marks + j + 1 + tl.zeros_like(given[2]), 1, mask=is_live)
         # far from the root the exponent is the one for which τ does not rise too far
         is_far = f > 2.0
-        step, kept = _model(tl.maximum(f, 1.0), tl.maximum(slope, 1e-30), is_far, power)
+        step, kept = _model(tl.maximum(f, 1.0), tl.maximum(slope, 1e-30), is_far, o.power)
         tau = tl.maximum(tl.minimum(raised + step, top - least), -1e30)
-        kept_slope = kept if power == 2 else 1.0
+        kept_slope = kept if o.power == 2 else 1.0
         slope *= tl.where(is_far, kept_slope, kept_slope * kept * kept)
         f = tl.minimum(f, 1.0)
     return top, tau, f, slope
@@ -150,56 +190,44 @@ def _scan(
 
 @triton.jit
 def _add_sums(
-    sums, q, key, live, marks, start, end, origin, tau, factor, n_keys,
-    low, n_left, inner_high, count,
-    is_edge: tl.constexpr, is_marked: tl.constexpr, is_exact: tl.constexpr, power: tl.constexpr,
-    width: tl.constexpr, padded: tl.constexpr,
-    keys: tl.constexpr, precision: tl.constexpr, stages: tl.constexpr,
+    sums, q, given, blocks, marks, origin, tau, count,
+    is_edge: tl.constexpr, is_marked: tl.constexpr, o: tl.constexpr,
 ):  # fmt: skip
     """p and d of more keys, added to those of keys at the same places of their blocks.
 
     Blocks that have a weight are marked if ``is_marked``.
     """
+    STAGES: tl.constexpr = 1 if is_edge else o.stages
     f, slope = sums
-    for i in tl.range(0, count, num_stages=stages):
-        j = _place(i, live, low, n_left, inner_high, is_edge)
-        places = j * keys + tl.arange(0, keys)
-        rows = tl.minimum(places, n_keys - 1) if is_edge else places
-        k = _rows_of(key, rows, width, padded)
-        r = _products(q, k, start, end, places, is_edge, precision)
-        p, d = _terms(_excess(r, factor, origin[:, None], tau[:, None], is_exact), power)
+    for i in tl.range(0, count, num_stages=STAGES):
+        j, places = _places(i, blocks, is_edge, o)
+        _k, r = _read_keys(q, given, places, is_edge, o)
+        p, d = _terms(_excess(r, given[7], origin[:, None], tau[:, None], o), o.power)
         f += p
         slope += d
         if is_marked:
-            tl.store(marks + j + tl.zeros_like(start), 1, mask=tl.sum(d, 1) > 0)
+            tl.store(marks + j + tl.zeros_like(given[2]), 1, mask=tl.sum(d, 1) > 0)
     return f, slope
 
 
 @triton.jit
 def _add_outputs(
-    sums, q, key, value, live, marks, start, end, origin, tau, factor, n_keys,
-    low, n_left, inner_high, count,
-    is_edge: tl.constexpr, is_exact: tl.constexpr, power: tl.constexpr,
-    width: tl.constexpr, value_width: tl.constexpr,
-    padded: tl.constexpr, value_padded: tl.constexpr,
-    keys: tl.constexpr, precision: tl.constexpr, stages: tl.constexpr,
-):  # fmt: skip
+    sums, q, given, blocks, marks, origin, tau, count, is_edge: tl.constexpr, o: tl.constexpr
+):
     """Σpv, Σdv, Σp and Σd with those of more keys, which are marked if they have a weight."""
+    STAGES: tl.constexpr = 1 if is_edge else o.stages
     acc, turn, mass, slope = sums
-    for i in tl.range(0, count, num_stages=stages):
-        j = _place(i, live, low, n_left, inner_high, is_edge)
-        places = j * keys + tl.arange(0, keys)
-        rows = tl.minimum(places, n_keys - 1) if is_edge else places
-        k = _rows_of(key, rows, width, padded)
-        r = _products(q, k, start, end, places, is_edge, precision)
-        p, d = _terms(_excess(r, factor, origin[:, None], tau[:, None], is_exact), power)
-        v = _rows_of(value, rows, value_width, value_padded)
-        acc = tl.dot(p.to(v.dtype), v, acc, input_precision=precision)
-        turn = tl.dot(d.to(v.dtype), v, turn, input_precision=precision)
+    for i in tl.range(0, count, num_stages=STAGES):
+        j, places = _places(i, blocks, is_edge, o)
+        _k, r = _read_keys(q, given, places, is_edge, o)
+        p, d = _terms(_excess(r, given[7], origin[:, None], tau[:, None], o), o.power)
+        v = _read_values(given, places, is_edge, o)
+        acc = tl.dot(p.to(v.dtype), v, acc, input_precision=o.precision)
+        turn = tl.dot(d.to(v.dtype), v, turn, input_precision=o.precision)
         part = tl.sum(d, 1)
         mass += tl.sum(p, 1)
         slope += part
-        tl.store(marks + j + tl.zeros_like(start), 1, mask=part > 0)
+        tl.store(marks + j + tl.zeros_like(given[2]), 1, mask=part > 0)
     return acc, turn, mass, slope
 
 
@@ -233,13 +261,35 @@ def _fill(marks, first, last, x: tl.constexpr):
     tl.debug_barrier()
 
 
+@triton.jit
+def _take(
+    item, query, key, value, starts, ends, levels, live, bias, factor,
+    n, n_keys, groups, n_items, n_heads, head, o: tl.constexpr,
+):  # fmt: skip
+    """A block of queries with what it reads, its rows, and the blocks of keys that it sees."""
+    # the last queries first: where attention is causal, they see the most keys
+    block = n_items // n_heads - 1 - item // n_heads
+    first = block * o.queries
+    rows = tl.minimum(first + tl.arange(0, o.queries), n - 1)
+    q = _rows_of(query + head * n * o.width, rows, o.width, o.padded)
+    start, end = tl.load(starts + rows), tl.load(ends + rows)
+    level = tl.load(levels + rows) if o.has_slopes else start
+    key_rows = key + head // groups * n_keys * o.width
+    value_rows = value + head // groups * n_keys * o.value_width
+    given = key_rows, value_rows, start, end, rows, level, bias, factor, n_keys
+    final = tl.minimum(first + o.queries, n) - 1
+    low, high, inner_low, inner_high = _interval(starts, ends, first, final, o.keys)
+    is_inside = first + tl.arange(0, o.queries) < n
+    inner = low, high, inner_low, inner_high
+    return block, rows, is_inside, q, given, inner, (live, low, inner_low - low, inner_high)
+
+
 @triton.jit(do_not_specialize=_SIZES, do_not_specialize_on_alignment=_SPANS)
 def attention_forward(
-    query, key, value, starts, ends, out, taus, origins, words, live, marks,
-    factor, n, n_keys, groups, n_words, n_items, n_heads, n_scratch, tolerance,
-    power: tl.constexpr, is_exact: tl.constexpr, width: tl.constexpr, value_width: tl.constexpr,
-    padded: tl.constexpr, value_padded: tl.constexpr,
-    queries: tl.constexpr, keys: tl.constexpr, precision: tl.constexpr, stages: tl.constexpr,
+    query, key, value, starts, ends, levels, mask, mask_starts, slopes, scales,
+    out, taus, origins, words, live, marks,
+    scale, n, n_keys, groups, n_words, n_items, n_heads, n_scratch, mask_stride, tolerance,
+    o: tl.constexpr,
 ):  # fmt: skip
     """Outputs and τ, in single precision with the top that it is counted from, and bits.
 
@@ -250,76 +300,53 @@ def attention_forward(
     marks += tl.program_id(0).to(tl.int64) * n_scratch
     n_blocks = n_items // n_heads
     for item in range(tl.program_id(0), n_items, tl.num_programs(0)):
-        # the last queries first: where attention is causal, they see the most keys
-        block, head = n_blocks - 1 - item // n_heads, (item % n_heads).to(tl.int64)
-        first = block * queries
-        rows = tl.minimum(first + tl.arange(0, queries), n - 1)
-        key_rows = key + head // groups * n_keys * width
-        value_rows = value + head // groups * n_keys * value_width
-        q = _rows_of(query + head * n * width, rows, width, padded)
-        start, end = tl.load(starts + rows), tl.load(ends + rows)
-        final = tl.minimum(first + queries, n) - 1
-        low, high, inner_low, inner_high = _interval(starts, ends, first, final, keys)
-        n_left, n_edges = inner_low - low, inner_low - low + high - inner_high
+        head = (item % n_heads).to(tl.int64)
+        by_head, bias = _load_bias(mask, mask_starts, mask_stride, slopes, scales, scale, head, o)
+        block, rows, is_inside, q, given, interval, blocks = _take(
+            item, query, key, value, starts, ends, levels, live, bias, by_head * o.beta,
+            n, n_keys, groups, n_items, n_heads, head, o,
+        )  # fmt: skip
+        low, high, inner_low, inner_high = interval
+        n_edges = inner_low - low + high - inner_high
         _fill(marks, low, high + 1, 0)
 
-        zero = tl.zeros([queries], tl.float32)
+        zero = tl.zeros([o.queries], tl.float32)
         state = zero + float("-inf"), zero - 1e30, zero, zero
-        state = _scan(
-            state, q, key_rows, start, end, marks, factor, n_keys, low, inner_low,
-            True, power, width, padded, keys, precision, 1,
-        )  # fmt: skip
-        state = _scan(
-            state, q, key_rows, start, end, marks, factor, n_keys, inner_high, high,
-            True, power, width, padded, keys, precision, 1,
-        )  # fmt: skip
-        top, tau, _, slope = _scan(
-            state, q, key_rows, start, end, marks, factor, n_keys, inner_low, inner_high,
-            False, power, width, padded, keys, precision, stages,
-        )  # fmt: skip
+        state = _scan(state, q, given, marks, low, inner_low, True, o)
+        state = _scan(state, q, given, marks, inner_high, high, True, o)
+        top, tau, _, slope = _scan(state, q, given, marks, inner_low, inner_high, False, o)
         count = _list(live, marks, inner_low, inner_high)
         # rows with NaN or ∞ are NaN, and those that see nothing are zero
         is_usual = (top > float("-inf")) & (top < float("inf"))
         peak = tl.where(is_usual, top, 0.0)
-        origin = peak if is_exact else zero
+        origin = peak if o.is_exact else zero
         tau = tl.where(is_usual, tau - origin, 0.0)
         covered = tau - _MARGIN + _SLACK * (tl.abs(peak) + 1.0)
         # where few keys have a weight, rather too low than too high: then the root has no other
         # blocks than τ
-        steep = tl.maximum(slope * power, 1.0)
+        steep = tl.maximum(slope * o.power, 1.0)
         tau -= tl.where(is_usual & (steep < 4.0), tl.minimum(_LOWER, 0.2 / steep), 0.0)
         bound = peak - 1.0 - origin
         steps, longest = 0, 1e30
         while (steps < _MAX_STEPS) & (longest > tolerance):
-            tile = tl.zeros([queries, keys], tl.float32)
-            sums = _add_sums(
-                (tile, tile), q, key_rows, live, marks, start, end, origin, tau, factor, n_keys,
-                low, n_left, inner_high, n_edges, True, False, is_exact,
-                power, width, padded, keys, precision, 1,
-            )  # fmt: skip
+            tile = tl.zeros([o.queries, o.keys], tl.float32)
+            sums = tile, tile
+            sums = _add_sums(sums, q, given, blocks, marks, origin, tau, n_edges, True, False, o)
             # a loop of its own: one that may mark is slower where it does not
             has_marks = count < inner_high - inner_low
             if has_marks:
                 _fill(marks, low, high, 0)
-                sums = _add_sums(
-                    sums, q, key_rows, live, marks, start, end, origin, tau, factor, n_keys,
-                    low, n_left, inner_high, count, False, True, is_exact,
-                    power, width, padded, keys, precision, stages,
-                )  # fmt: skip
+                sums = _add_sums(sums, q, given, blocks, marks, origin, tau, count, False, True, o)
             else:
-                sums = _add_sums(
-                    sums, q, key_rows, live, marks, start, end, origin, tau, factor, n_keys,
-                    low, n_left, inner_high, count, False, False, is_exact,
-                    power, width, padded, keys, precision, stages,
-                )  # fmt: skip
+                sums = _add_sums(sums, q, given, blocks, marks, origin, tau, count, False, False, o)
             f, slope = tl.sum(sums[0], 1), tl.sum(sums[1], 1)
             is_high = is_usual & (f < 1.0)
             has_weight = f > 0
             f, slope = tl.where(has_weight, f, 1.0), tl.where(has_weight, slope, 1.0)
             root = tl.sqrt(f)
-            newton = (root - 1.0) * root / slope if power == 2 else (f - 1.0) / slope
+            newton = (root - 1.0) * root / slope if o.power == 2 else (f - 1.0) / slope
             bound = tl.maximum(bound, tl.where(has_weight, tau + newton, bound))
-            guess = tl.maximum(tau + _model(f, slope, False, power)[0], bound)
+            guess = tl.maximum(tau + _model(f, slope, False, o.power)[0], bound)
             guess = tl.where(has_weight & (steps < _MAX_GUESSES), guess, bound)
             moved = tl.where(is_usual, guess - tau, 0.0)
             tau += moved
@@ -335,29 +362,24 @@ def attention_forward(
             steps += 1
 
         _fill(marks, low, high, 0)
-        acc = tl.zeros([queries, value_padded], tl.float32)
+        acc = tl.zeros([o.queries, o.value_padded], tl.float32)
         turn, mass, slope, delta = acc, zero, zero, zero
         longest = 1e30
         for _ in range(_MAX_OUTPUTS):
             if longest > 1.5 * tolerance:
-                empty = tl.zeros([queries, value_padded], tl.float32)
-                sums = _add_outputs(
-                    (empty, empty, zero, zero), q, key_rows, value_rows, live, marks, start, end,
-                    origin, tau, factor, n_keys, low, n_left, inner_high, n_edges, True, is_exact,
-                    power, width, value_width, padded, value_padded, keys, precision, 1,
-                )  # fmt: skip
+                empty = tl.zeros([o.queries, o.value_padded], tl.float32)
+                part = empty, empty, zero, zero
+                part = _add_outputs(part, q, given, blocks, marks, origin, tau, n_edges, True, o)
                 acc, turn, mass, slope = _add_outputs(
-                    sums, q, key_rows, value_rows, live, marks, start, end, origin,
-                    tau, factor, n_keys, low, n_left, inner_high, count, False, is_exact, power,
-                    width, value_width, padded, value_padded, keys, precision, stages,
-                )  # fmt: skip
-                slope *= power
+                    part, q, given, blocks, marks, origin, tau, count, False, o
+                )
+                slope *= o.power
                 has_weight = is_usual & (slope > 0)
                 delta = tl.where(has_weight, (mass - 1.0) / tl.where(has_weight, slope, 1.0), 0.0)
                 tau += delta
                 longest = tl.max(tl.abs(delta) * slope, 0)
         mass = tl.where(slope > 0, mass - delta * slope, 1.0)
-        acc = (acc - (power * delta)[:, None] * turn) / mass[:, None]
+        acc = (acc - (o.power * delta)[:, None] * turn) / mass[:, None]
         tl.debug_barrier()
         # the marks as bits
         for word in range(low // 32, tl.cdiv(high, 32)):
@@ -365,52 +387,45 @@ def attention_forward(
             bits = tl.load(marks + j, mask=(j >= low) & (j < high), other=0).to(tl.int32)
             bits = tl.sum((bits != 0).to(tl.int32) << tl.arange(0, 32), 0)
             tl.store(words + (head * n_blocks + block) * n_words + word, bits)
-        is_inside = first + tl.arange(0, queries) < n
         poison = tl.where(is_usual | (top == float("-inf")), 0.0, float("nan"))
         tau = tl.where(top == float("-inf"), float("inf"), tau + poison)
         tl.store(taus + head * n + rows, tau, mask=is_inside)
-        if is_exact:
+        if o.is_exact:
             tl.store(origins + head * n + rows, origin, mask=is_inside)
-        e = tl.arange(0, value_padded)
-        at = out + head * n * value_width + rows[:, None] * value_width + e[None, :]
-        is_inside = is_inside[:, None] & (e < value_width)[None, :]
+        e = tl.arange(0, o.value_padded)
+        at = out + head * n * o.value_width + rows[:, None] * o.value_width + e[None, :]
+        is_inside = is_inside[:, None] & (e < o.value_width)[None, :]
         tl.store(at, (acc + poison[:, None]).to(out.dtype.element_ty), mask=is_inside)
 
 
 @triton.jit
 def _add_query_gradients(
-    sums, q, d_out, level, key, value, live, start, end, origin, tau, factor, n_keys,
-    low, n_left, inner_high, count,
-    is_edge: tl.constexpr, is_exact: tl.constexpr, power: tl.constexpr,
-    width: tl.constexpr, value_width: tl.constexpr,
-    padded: tl.constexpr, value_padded: tl.constexpr,
-    keys: tl.constexpr, precision: tl.constexpr, stages: tl.constexpr,
+    sums, q, d_out, level, given, blocks, origin, tau, count,
+    is_edge: tl.constexpr, o: tl.constexpr,
 ):  # fmt: skip
     """Σ d g k, Σ d k, Σ d g and Σ d, with those of more keys, g counted from ``level``."""
+    STAGES: tl.constexpr = 1 if is_edge else o.stages
     along_keys, mean_key, along, weight = sums
-    for i in tl.range(0, count, num_stages=stages):
-        places = _place(i, live, low, n_left, inner_high, is_edge) * keys + tl.arange(0, keys)
-        rows = tl.minimum(places, n_keys - 1) if is_edge else places
-        k = _rows_of(key, rows, width, padded)
-        v = _rows_of(value, rows, value_width, value_padded)
-        r = _products(q, k, start, end, places, is_edge, precision)
-        g = tl.dot(d_out, tl.trans(v), input_precision=precision)
-        _, d = _terms(_excess(r, factor, origin[:, None], tau[:, None], is_exact), power)
-        mean_key = tl.dot(d.to(k.dtype), k, mean_key, input_precision=precision)
+    for i in tl.range(0, count, num_stages=STAGES):
+        _j, places = _places(i, blocks, is_edge, o)
+        k, r = _read_keys(q, given, places, is_edge, o)
+        v = _read_values(given, places, is_edge, o)
+        g = tl.dot(d_out, tl.trans(v), input_precision=o.precision)
+        _, d = _terms(_excess(r, given[7], origin[:, None], tau[:, None], o), o.power)
+        mean_key = tl.dot(d.to(k.dtype), k, mean_key, input_precision=o.precision)
         weight += tl.sum(d, 1)
         g = d * (g - level[:, None])
         along += tl.sum(g, 1)
-        along_keys = tl.dot(g.to(k.dtype), k, along_keys, input_precision=precision)
+        along_keys = tl.dot(g.to(k.dtype), k, along_keys, input_precision=o.precision)
     return along_keys, mean_key, along, weight
 
 
 @triton.jit(do_not_specialize=_SIZES, do_not_specialize_on_alignment=_SPANS)
 def attention_query_gradient(
-    query, key, value, upstream, out, starts, ends, taus, origins, words, live, means, by_query,
-    factor, scale, n, n_keys, groups, n_words, n_items, n_heads, n_scratch,
-    power: tl.constexpr, is_exact: tl.constexpr, width: tl.constexpr, value_width: tl.constexpr,
-    padded: tl.constexpr, value_padded: tl.constexpr,
-    queries: tl.constexpr, keys: tl.constexpr, precision: tl.constexpr, stages: tl.constexpr,
+    query, key, value, upstream, out, starts, ends, levels, mask, mask_starts, slopes, scales,
+    taus, origins, words, live, means, by_query,
+    scale, n, n_keys, groups, n_words, n_items, n_heads, n_scratch, mask_stride,
+    o: tl.constexpr,
 ):  # fmt: skip
     """The gradient of queries, and Δ = ⟨d, g⟩/⟨d, 1⟩ of each, g = dO Vᵀ.
 
@@ -420,21 +435,19 @@ def attention_query_gradient(
     live += tl.program_id(0).to(tl.int64) * n_scratch
     n_blocks = n_items // n_heads
     for item in range(tl.program_id(0), n_items, tl.num_programs(0)):
-        block, head = n_blocks - 1 - item // n_heads, (item % n_heads).to(tl.int64)
-        first = block * queries
-        rows = tl.minimum(first + tl.arange(0, queries), n - 1)
-        key_rows = key + head // groups * n_keys * width
-        value_rows = value + head // groups * n_keys * value_width
-        q = _rows_of(query + head * n * width, rows, width, padded)
-        d_out = _rows_of(upstream + head * n * value_width, rows, value_width, value_padded)
-        y = _rows_of(out + head * n * value_width, rows, value_width, value_padded)
+        head = (item % n_heads).to(tl.int64)
+        by_head, bias = _load_bias(mask, mask_starts, mask_stride, slopes, scales, scale, head, o)
+        block, rows, is_inside, q, given, interval, blocks = _take(
+            item, query, key, value, starts, ends, levels, live, bias, by_head * o.beta,
+            n, n_keys, groups, n_items, n_heads, head, o,
+        )  # fmt: skip
+        low, high, inner_low, inner_high = interval
+        n_edges = inner_low - low + high - inner_high
+        d_out = _rows_of(upstream + head * n * o.value_width, rows, o.value_width, o.value_padded)
+        y = _rows_of(out + head * n * o.value_width, rows, o.value_width, o.value_padded)
         level = tl.sum(d_out.to(tl.float32) * y.to(tl.float32), 1)
-        start, end = tl.load(starts + rows), tl.load(ends + rows)
         tau = tl.load(taus + head * n + rows)
-        origin = tl.load(origins + head * n + rows) if is_exact else tau
-        final = tl.minimum(first + queries, n) - 1
-        low, high, inner_low, inner_high = _interval(starts, ends, first, final, keys)
-        n_left, n_edges = inner_low - low, inner_low - low + high - inner_high
+        origin = tl.load(origins + head * n + rows) if o.is_exact else tau
         tl.debug_barrier()
         count = 0
         for base in range(inner_low, inner_high, _CHUNK):
@@ -443,123 +456,129 @@ def attention_query_gradient(
             found = tl.load(words + at, mask=j < inner_high, other=0) >> (j % 32)
             count += _append(live + count, (found & 1) != 0, j)
         tl.debug_barrier()  # all threads read what some of them wrote
-        zero, acc = tl.zeros([queries], tl.float32), tl.zeros([queries, padded], tl.float32)
+        zero, acc = tl.zeros([o.queries], tl.float32), tl.zeros([o.queries, o.padded], tl.float32)
+        sums = acc, acc, zero, zero
         sums = _add_query_gradients(
-            (acc, acc, zero, zero), q, d_out, level, key_rows, value_rows, live, start, end,
-            origin, tau, factor, n_keys, low, n_left, inner_high, n_edges, True, is_exact, power,
-            width, value_width, padded, value_padded, keys, precision, 1,
-        )  # fmt: skip
+            sums, q, d_out, level, given, blocks, origin, tau, n_edges, True, o
+        )
         along_keys, mean_key, along, weight = _add_query_gradients(
-            sums, q, d_out, level, key_rows, value_rows, live, start, end,
-            origin, tau, factor, n_keys, low, n_left, inner_high, count, False, is_exact, power,
-            width, value_width, padded, value_padded, keys, precision, stages,
-        )  # fmt: skip
+            sums, q, d_out, level, given, blocks, origin, tau, count, False, o
+        )
         mean = along / tl.where(weight > 0, weight, 1.0) + tl.where(tau == tau, 0.0, float("nan"))
-        is_inside = first + tl.arange(0, queries) < n
         tl.store(means + head * n + rows, level + mean, mask=is_inside)
-        found = (along_keys - mean[:, None] * mean_key) * scale
-        e = tl.arange(0, padded)
-        at = by_query + head * n * width + rows[:, None] * width + e[None, :]
-        is_inside = is_inside[:, None] & (e < width)[None, :]
+        found = (along_keys - mean[:, None] * mean_key) * by_head
+        e = tl.arange(0, o.padded)
+        at = by_query + head * n * o.width + rows[:, None] * o.width + e[None, :]
+        is_inside = is_inside[:, None] & (e < o.width)[None, :]
         tl.store(at, found.to(by_query.dtype.element_ty), mask=is_inside)
 
 
 @triton.jit
 def _add_key_gradients(
-    sums, query, k, v, upstream, live, starts, ends, taus, origins, means, places, factor, n, count,
-    is_edge: tl.constexpr, is_exact: tl.constexpr, power: tl.constexpr,
-    width: tl.constexpr, value_width: tl.constexpr,
-    padded: tl.constexpr, value_padded: tl.constexpr,
-    queries: tl.constexpr, precision: tl.constexpr, stages: tl.constexpr,
+    sums, query, k, v, upstream, live, starts, ends, levels, taus, origins, means, places, inside,
+    bias, factor, n, count, is_edge: tl.constexpr, o: tl.constexpr,
 ):  # fmt: skip
     """Σ d (g − Δ) q and Σ p dO, with those of more queries of a head."""
+    SIZE: tl.constexpr = o.queries * o.together
+    STAGES: tl.constexpr = 1 if is_edge else o.stages
     by_key, by_value = sums
-    for i in tl.range(0, count, num_stages=stages):
-        rows = tl.load(live + i) * queries + tl.arange(0, queries)
+    for i in tl.range(0, count, num_stages=STAGES):
+        rows = tl.load(live + i) * SIZE + tl.arange(0, SIZE)
         is_inside = rows < n
         rows = tl.minimum(rows, n - 1) if is_edge else rows
-        q = _rows_of(query, rows, width, padded)
-        d_out = _rows_of(upstream, rows, value_width, value_padded)
-        r = tl.dot(k, tl.trans(q), input_precision=precision)
-        g = tl.dot(v, tl.trans(d_out), input_precision=precision)
+        q = _rows_of(query, rows, o.width, o.padded)
+        d_out = _rows_of(upstream, rows, o.value_width, o.value_padded)
+        r = tl.dot(k, tl.trans(q), input_precision=o.precision)
+        level = tl.load(levels + rows) if o.has_slopes else rows
+        r = _biased(r, rows[None, :], level[None, :], inside[:, None], bias, o)
+        g = tl.dot(v, tl.trans(d_out), input_precision=o.precision)
         if is_edge:
             start, end = tl.load(starts + rows), tl.load(ends + rows)
             is_seen = (places[:, None] >= start[None, :]) & (places[:, None] < end[None, :])
             r = tl.where(is_seen & is_inside[None, :], r, float("-inf"))
         tau = tl.load(taus + rows)
-        origin = tl.load(origins + rows) if is_exact else tau
-        p, d = _terms(_excess(r, factor, origin[None, :], tau[None, :], is_exact), power)
-        by_value = tl.dot(p.to(d_out.dtype), d_out, by_value, input_precision=precision)
+        origin = tl.load(origins + rows) if o.is_exact else tau
+        p, d = _terms(_excess(r, factor, origin[None, :], tau[None, :], o), o.power)
+        by_value = tl.dot(p.to(d_out.dtype), d_out, by_value, input_precision=o.precision)
         g = d * (g - tl.load(means + rows)[None, :])
-        by_key = tl.dot(g.to(q.dtype), q, by_key, input_precision=precision)
+        by_key = tl.dot(g.to(q.dtype), q, by_key, input_precision=o.precision)
     return by_key, by_value
 
 
 @triton.jit(do_not_specialize=_SIZES, do_not_specialize_on_alignment=_SPANS)
 def attention_key_gradient(
-    query, key, value, upstream, starts, ends, taus, origins, words, live, means, by_key, by_value,
-    factor, scale, n, n_keys, groups, n_words, n_items, n_key_heads, n_query_blocks, n_scratch,
-    power: tl.constexpr, is_exact: tl.constexpr, width: tl.constexpr, value_width: tl.constexpr,
-    padded: tl.constexpr, value_padded: tl.constexpr,
-    queries: tl.constexpr, keys: tl.constexpr, together: tl.constexpr, pair: tl.constexpr,
-    precision: tl.constexpr, stages: tl.constexpr,
+    query, key, value, upstream, starts, ends, levels, mask, mask_starts, slopes, scales,
+    taus, origins, words, live, means, by_key, by_value,
+    scale, n, n_keys, groups, n_words, n_items, n_key_heads, n_query_blocks, n_scratch,
+    mask_stride, o: tl.constexpr,
 ):  # fmt: skip
     """The gradients of one or two blocks of keys and values, ``pair``, from as many of queries.
 
     That number is ``together``.
     """
     live += tl.program_id(0).to(tl.int64) * n_scratch
-    size: tl.constexpr = queries * together
+    size: tl.constexpr = o.queries * o.together
+    width: tl.constexpr = o.width
+    value_width: tl.constexpr = o.value_width
     n_tiles = tl.cdiv(n, size)
     for item in range(tl.program_id(0), n_items, tl.num_programs(0)):
         # the first keys first: where attention is causal, most queries see them
-        block, key_head = pair * (item // n_key_heads), (item % n_key_heads).to(tl.int64)
-        places = block * keys + tl.arange(0, pair * keys)
-        bits = (2 * pair - 1) << (block % 32)
+        block, key_head = o.pair * (item // n_key_heads), (item % n_key_heads).to(tl.int64)
+        places = block * o.keys + tl.arange(0, o.pair * o.keys)
+        bits = (2 * o.pair - 1) << (block % 32)
         inside = tl.minimum(places, n_keys - 1)
-        k = _rows_of(key + key_head * n_keys * width, inside, width, padded)
-        v = _rows_of(value + key_head * n_keys * value_width, inside, value_width, value_padded)
-        by_k = tl.zeros([pair * keys, padded], tl.float32)
-        by_v = tl.zeros([pair * keys, value_padded], tl.float32)
+        k = _rows_of(key + key_head * n_keys * width, inside, width, o.padded)
+        v = _rows_of(value + key_head * n_keys * value_width, inside, value_width, o.value_padded)
+        by_k = tl.zeros([o.pair * o.keys, o.padded], tl.float32)
+        by_v = tl.zeros([o.pair * o.keys, o.value_padded], tl.float32)
         for group in range(groups):
             head = key_head * groups + group
+            by_head, bias = _load_bias(
+                mask, mask_starts, mask_stride, slopes, scales, scale, head, o
+            )
             tl.debug_barrier()
             # of queries who all see all of the keys, and others, behind them
             n_inner, n_edges = 0, 0
             for base in range(0, n_tiles, _CHUNK):
                 i = base + tl.arange(0, _CHUNK)
                 is_tile = i < n_tiles
-                at = (head * n_query_blocks + i * together) * n_words + block // 32
+                at = (head * n_query_blocks + i * o.together) * n_words + block // 32
                 found = tl.load(words + at, mask=is_tile, other=0)
-                if together == 2:
+                if o.together == 2:
                     has_other = 2 * i + 1 < n_query_blocks
                     found |= tl.load(words + at + n_words, mask=has_other, other=0)
                 is_live = is_tile & ((found & bits) != 0)
                 final = tl.minimum(i * size + size - 1, n - 1)
-                is_inner = tl.load(starts + final, mask=is_tile, other=0) <= block * keys
+                is_inner = tl.load(starts + final, mask=is_tile, other=0) <= block * o.keys
                 last = tl.load(ends + tl.minimum(i * size, n - 1), mask=is_tile, other=0)
-                is_inner = is_inner & (last >= block * keys + pair * keys) & ((i + 1) * size <= n)
+                is_inner = is_inner & (last >= block * o.keys + o.pair * o.keys)
+                is_inner = is_inner & ((i + 1) * size <= n)
                 n_inner += _append(live + n_inner, is_live & is_inner, i)
                 n_edges += _append(live + n_tiles + n_edges, is_live & (~is_inner), i)
             tl.debug_barrier()  # all threads read what some of them wrote
             query_rows, up_rows = query + head * n * width, upstream + head * n * value_width
-            by_k, by_v = _add_key_gradients(
-                (by_k, by_v), query_rows, k, v, up_rows, live + n_tiles, starts, ends,
-                taus + head * n, origins + head * n, means + head * n, places, factor, n, n_edges,
-                True, is_exact, power, width, value_width, padded, value_padded, size,
-                precision, 1,
+            # a scale of its own multiplies here, since heads of queries share the keys
+            sums = by_k, by_v
+            if o.has_scales:
+                sums = tl.zeros_like(by_k), by_v
+            sums = _add_key_gradients(
+                sums, query_rows, k, v, up_rows, live + n_tiles, starts, ends, levels,
+                taus + head * n, origins + head * n, means + head * n, places, inside,
+                bias, by_head * o.beta, n, n_edges, True, o,
             )  # fmt: skip
-            by_k, by_v = _add_key_gradients(
-                (by_k, by_v), query_rows, k, v, up_rows, live, starts, ends,
-                taus + head * n, origins + head * n, means + head * n, places, factor, n, n_inner,
-                False, is_exact, power, width, value_width, padded, value_padded, size,
-                precision, stages,
+            sums = _add_key_gradients(
+                sums, query_rows, k, v, up_rows, live, starts, ends, levels,
+                taus + head * n, origins + head * n, means + head * n, places, inside,
+                bias, by_head * o.beta, n, n_inner, False, o,
             )  # fmt: skip
-        e, f = tl.arange(0, padded), tl.arange(0, value_padded)
+            by_v = sums[1]
+            by_k = by_k + sums[0] * by_head if o.has_scales else sums[0]
+        if not o.has_scales:
+            by_k *= scale
+        e, f = tl.arange(0, o.padded), tl.arange(0, o.value_padded)
         is_inside = (places < n_keys)[:, None]
         at = by_key + key_head * n_keys * width + inside[:, None] * width + e[None, :]
-        found = (by_k * scale).to(by_key.dtype.element_ty)
-        tl.store(at, found, mask=is_inside & (e < width)[None, :])
+        tl.store(at, by_k.to(by_key.dtype.element_ty), mask=is_inside & (e < width)[None, :])
         at = by_value + key_head * n_keys * value_width + inside[:, None] * value_width + f[None, :]
         found = by_v.to(by_value.dtype.element_ty)
         tl.store(at, found, mask=is_inside & (f < value_width)[None, :])

@@ -1,9 +1,11 @@
 """Entmax attention as functions of PyTorch tensors: one kernel forward, two backward.
 
-Arguments are trusted: queries (heads, L, E), contiguous, with keys and values for each group of
-them, and the interval of keys that each query sees.
+Arguments are trusted, and all but masks contiguous: queries (heads, L, E), with keys and values for
+each group of them, and of each query the key that it is level with and the interval that it sees.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -12,6 +14,7 @@ from torch import Tensor
 
 from .attention import attention_forward, attention_key_gradient, attention_query_gradient
 from .launch import on_device
+from .plan import KernelOptions
 
 # the default of fused multiply-adds changes between versions of Triton
 _FUSED = {"enable_fp_fusion": True}
@@ -53,9 +56,9 @@ class _Launch(NamedTuple):
     maxnreg: int | None = None
 
     @property
-    def options(self) -> dict[str, int]:
-        """What Triton is told."""
-        options = {"num_warps": self.num_warps, "stages": self.stages}
+    def options(self) -> dict[str, Any]:
+        """What Triton's compiler is told."""
+        options = {"num_warps": self.num_warps, **_FUSED}
         return options if self.maxnreg is None else options | {"maxnreg": self.maxnreg}
 
     def count_for(self, device: torch.device, n_items: int) -> int:
@@ -91,46 +94,122 @@ def block_counts(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, int, i
     return -(-query.shape[1] // plan.queries), n_blocks, -(-n_blocks // 32)
 
 
-def options_of(query: Tensor, value: Tensor, alpha: float, scale: float) -> dict[str, Any]:
-    """What all kernels are told of widths, blocks, the order and the scale."""
+def positive(scales: Tensor) -> Tensor:
+    """Scales in single precision, none so small that −∞ times it would be NaN."""
+    return scales.float().clamp(min=1e-30)
+
+
+class Bias(NamedTuple):
+    """What scores have besides products and one scale; each is None unless there is one."""
+
+    mask: Tensor | None = None  # (B, K, G, L, S), broadcast: boolean, or added to the scores
+    slopes: Tensor | None = None  # (heads,)
+    scales: Tensor | None = None  # (heads,), in place of the scale; not negative
+
+    def pointers(self, heads: Sequence[int], n: int, unused: Tensor) -> tuple[Any, ...]:
+        """Mask, where its parts for the heads (B, K, G) begin, slopes, scales, and its stride."""
+        mask, starts, stride = unused, unused, 0
+        if self.mask is not None:
+            mask = self.mask if self.mask.stride(-1) == 1 else self.mask.contiguous()
+            mask = mask.view(torch.uint8) if mask.dtype == torch.bool else mask
+            *strides, stride, _ = mask.expand(*heads, n, -1).stride()
+            places = (torch.arange(size, device=mask.device) for size in heads)
+            i, j, g = torch.meshgrid(*places, indexing="ij")
+            starts = (i * strides[0] + j * strides[1] + g * strides[2]).flatten()
+        slopes = unused if self.slopes is None else self.slopes.float().contiguous()
+        scales = unused if self.scales is None else positive(self.scales).contiguous()
+        return mask, starts, slopes, scales, stride
+
+
+_NO_BIAS = Bias()
+
+
+@dataclass(frozen=True)
+class _Options(KernelOptions):
+    """What a kernel is compiled for."""
+
+    power: int
+    beta: float
+    is_exact: bool
+    width: int
+    value_width: int
+    padded: int
+    value_padded: int
+    queries: int
+    keys: int
+    together: int
+    pair: int
+    stages: int
+    mask: str
+    mask_step: int
+    has_slopes: bool
+    has_scales: bool
+    # products of float32 numbers in three parts; half precision does not look at it
+    precision: str = "tf32x3"
+
+
+def options_of(
+    query: Tensor, value: Tensor, alpha: float, stages: int, bias: Bias = _NO_BIAS
+) -> _Options:
+    """What a kernel is told of widths, blocks, the order and the scores."""
     width, value_width, plan = query.shape[-1], value.shape[-1], plan_for(query, value)
-    return {
-        "factor": abs(scale) * (alpha - 1),
-        "power": 2 if alpha == 1.5 else 1,
-        "is_exact": query.dtype == torch.float32,
-        "width": width,
-        "value_width": value_width,
-        "padded": max(16, triton.next_power_of_2(width)),
-        "value_padded": max(16, triton.next_power_of_2(value_width)),
-        "queries": plan.queries,
-        "keys": plan.keys,
-        # products of float32 numbers in three parts; half precision does not look at it
-        "precision": "tf32x3",
-    }
+    mask = bias.mask
+    kind = "" if mask is None else "seen" if mask.dtype == torch.bool else "added"
+    return _Options(
+        power=2 if alpha == 1.5 else 1,
+        beta=alpha - 1,
+        is_exact=query.dtype == torch.float32,
+        width=width,
+        value_width=value_width,
+        padded=max(16, triton.next_power_of_2(width)),
+        value_padded=max(16, triton.next_power_of_2(value_width)),
+        queries=plan.queries,
+        keys=plan.keys,
+        together=plan.together,
+        pair=plan.pair,
+        stages=stages,
+        mask=kind,
+        mask_step=int(mask is not None and mask.shape[-1] > 1),
+        has_slopes=bias.slopes is not None,
+        has_scales=bias.scales is not None,
+    )
 
 
 def fused_forward(
-    query: Tensor, key: Tensor, value: Tensor, span: Tensor, scale: float, alpha: float
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    span: Tensor,
+    heads: Sequence[int],
+    scale: float,
+    alpha: float,
+    bias: Bias = _NO_BIAS,
 ) -> FusedOutput:
-    """The output and what the backward pass needs; ``span`` is (2, L), int32: starts and ends."""
-    (heads, n, _), (key_heads, n_keys, _) = query.shape, key.shape
+    """The output and what the backward pass needs.
+
+    ``span`` is (3, L), int32: levels, starts and ends; ``heads`` is (B, K, G), whose product is the
+    number of heads of the queries.
+    """
+    (n_heads, n, _), (key_heads, n_keys, _) = query.shape, key.shape
     n_query_blocks, n_blocks, n_words = block_counts(query, key, value)
-    out = query.new_empty(heads, n, value.shape[-1])
-    taus = query.new_empty(heads, n, dtype=torch.float32)
-    origins = taus.new_empty(heads, n if query.dtype == torch.float32 else 0)
-    words = query.new_zeros(heads, n_query_blocks, n_words, dtype=torch.int32)
-    n_items = heads * n_query_blocks
+    out = query.new_empty(n_heads, n, value.shape[-1])
+    taus = query.new_empty(n_heads, n, dtype=torch.float32)
+    origins = taus.new_empty(n_heads, n if query.dtype == torch.float32 else 0)
+    words = query.new_zeros(n_heads, n_query_blocks, n_words, dtype=torch.int32)
+    n_items = n_heads * n_query_blocks
     launch = plan_for(query, value).forward
     programs = launch.count_for(query.device, n_items)
     live = query.new_empty(programs, n_blocks + 1, dtype=torch.int32)
     marks = query.new_empty(programs, n_blocks + 1, dtype=torch.int8)
+    levels, *interval = span
+    *added, mask_stride = bias.pointers(heads, n, taus)
     with on_device(query.device):
         attention_forward[programs,](
-            query if scale > 0 else -query, key, value, *span, out, taus, origins, words, live,
-            marks, n=n, n_keys=n_keys, groups=heads // key_heads, n_words=n_words,
-            n_items=n_items, n_heads=heads, n_scratch=n_blocks + 1,
-            tolerance=_TOLERANCES[query.dtype],
-            **options_of(query, value, alpha, scale), **launch.options, **_FUSED,
+            query if scale > 0 else -query, key, value, *interval, levels, *added, out, taus,
+            origins, words, live, marks, scale=abs(scale), n=n, n_keys=n_keys,
+            groups=n_heads // key_heads, n_words=n_words, n_items=n_items, n_heads=n_heads,
+            n_scratch=n_blocks + 1, mask_stride=mask_stride, tolerance=_TOLERANCES[query.dtype],
+            o=options_of(query, value, alpha, launch.stages, bias), **launch.options,
         )  # fmt: skip
     return FusedOutput(out, taus, origins, words)
 
@@ -141,37 +220,40 @@ def fused_backward(
     key: Tensor,
     value: Tensor,
     span: Tensor,
-    out: Tensor,
-    taus: Tensor,
-    origins: Tensor,
-    words: Tensor,
+    found: FusedOutput,
+    heads: Sequence[int],
     scale: float,
     alpha: float,
+    bias: Bias = _NO_BIAS,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients in query, key and value."""
-    (heads, n, _), (key_heads, n_keys, _) = query.shape, key.shape
+    (n_heads, n, _), (key_heads, n_keys, _) = query.shape, key.shape
     n_query_blocks, n_blocks, n_words = block_counts(query, key, value)
+    out, taus, origins, words = found
     means = torch.empty_like(taus)
     by_query, by_key, by_value = (torch.empty_like(x) for x in (query, key, value))
-    options = {"n": n, "n_keys": n_keys, "groups": heads // key_heads, "n_words": n_words}
-    options |= options_of(query, value, alpha, scale)
-    signed, plan = query if scale > 0 else -query, plan_for(query, value)
-    items = heads * n_query_blocks, key_heads * -(-n_blocks // plan.pair)
+    plan, (levels, *interval) = plan_for(query, value), span
+    *added, mask_stride = bias.pointers(heads, n, taus)
+    numbers = {"scale": abs(scale), "n": n, "n_keys": n_keys, "groups": n_heads // key_heads}
+    numbers |= {"n_words": n_words, "mask_stride": mask_stride}
+    signed = query if scale > 0 else -query
+    items = n_heads * n_query_blocks, key_heads * -(-n_blocks // plan.pair)
     sizes = n_blocks, 2 * n_query_blocks
+    launches = plan.by_query, plan.by_key
     live = [
         query.new_empty(launch.count_for(query.device, n_items), size, dtype=torch.int32)
-        for launch, n_items, size in zip((plan.by_query, plan.by_key), items, sizes, strict=True)
+        for launch, n_items, size in zip(launches, items, sizes, strict=True)
     ]
+    options = [options_of(query, value, alpha, launch.stages, bias) for launch in launches]
     with on_device(query.device):
         attention_query_gradient[len(live[0]),](
-            signed, key, value, upstream, out, *span, taus, origins, words, live[0], means,
-            by_query, scale=scale, n_items=items[0], n_heads=heads, n_scratch=sizes[0],
-            **options, **plan.by_query.options, **_FUSED,
+            signed, key, value, upstream, out, *interval, levels, *added, taus, origins, words,
+            live[0], means, by_query, **numbers, n_items=items[0], n_heads=n_heads,
+            n_scratch=sizes[0], o=options[0], **plan.by_query.options,
         )  # fmt: skip
         attention_key_gradient[len(live[1]),](
-            signed, key, value, upstream, *span, taus, origins, words, live[1], means, by_key,
-            by_value, scale=abs(scale), n_items=items[1], n_key_heads=key_heads,
-            n_query_blocks=n_query_blocks, n_scratch=sizes[1], together=plan.together,
-            pair=plan.pair, **options, **plan.by_key.options, **_FUSED,
+            signed, key, value, upstream, *interval, levels, *added, taus, origins, words, live[1],
+            means, by_key, by_value, **numbers, n_items=items[1], n_key_heads=key_heads,
+            n_query_blocks=n_query_blocks, n_scratch=sizes[1], o=options[1], **plan.by_key.options,
         )  # fmt: skip
-    return by_query, by_key, by_value
+    return by_query if scale > 0 else -by_query, by_key, by_value
