@@ -260,9 +260,10 @@ def intercept_verdicts(results: Results) -> str:
             for row in results.rows()
             for loss, title in zip(PAPER_LOSSES, TITLES, strict=True)
         )
+        cells = len(better + worse + neither)
         sentences.append(
-            f"{words} intercept is better in {len(better)} of {len(better + worse + neither)} cells, "
-            f"and worse in {listed(worse)}. There is no clear difference in {listed(neither)}."
+            f"{words} intercept is better in {len(better)} of {cells} cells, and worse "
+            f"in {listed(worse)}. There is no clear difference in {listed(neither)}."
         )
     return "\n\n".join(sentences)
 
