@@ -61,7 +61,7 @@ def main(n_train: int = 60, n_test: int = 200, n_steps: int = 25, tightness: flo
     X, true, best = features[n_train:], costs[n_train:], paths[n_train:]
     chosen = np.asarray([shortest_path(-row) for row in X @ W.T])
     least = np.sum(true * best)
-    print(f"paths cost {100 * (np.sum(true * chosen) / least - 1):.1f} % more than the best")
+    print(f"paths cost {100 * (np.sum(true * chosen) / least - 1):.1f} % more than the best ones")
     any_path = shortest_path(np.ones(len(EDGES)))
     print(f"one path for all costs {100 * (np.sum(true @ any_path) / least - 1):.1f} % more")
 
