@@ -1,8 +1,8 @@
-"""Losses on a GPU, forward and backward, against the memory's limit and against other libraries.
+"""Losses on a GPU, forward and backward, compared with other libraries and the memory floor.
 
 The floor is one read of the scores and one write of their gradient (two reads and one write with
-proportions), at the copy rate that is measured in the same run. Times are between CUDA events,
-medians of many runs with a cold cache, taken in two ways:
+proportions), at the copy rate that is measured in the same run. Times are medians of many runs
+between CUDA events, with a cold cache. They are measured in two ways:
 
 - ``median_ms``: behind other work of the GPU, here copies, as a loss is behind its network in
   training, so that Python is ahead of the GPU. ``times_floor`` is of this one.
@@ -13,11 +13,11 @@ medians of many runs with a cold cache, taken in two ways:
     python benchmarks/gpu_losses.py --plot benchmarks/results/gpu_losses.csv
     python benchmarks/gpu_losses.py --table benchmarks/results/gpu_losses.csv
 
-Besides the named losses, each regularizer is measured at the tightness 1/2 and 2, and on rows of
-ties below a peak, just within reach of the sparse losses, which are the most work for them.
+Besides the named losses, each regularizer is measured at tightness 1/2 and 2, and on rows of ties
+below a peak. The ties are just within reach of the sparse losses, which is their slowest case.
 
 Contenders that are not installed are left out by name: Liger (``liger_kernel``) and entmax. Liger
-overwrites the scores with their gradient; it has a copy of its own.
+overwrites the scores with their gradient, so it has its own copy.
 """
 
 import argparse
@@ -61,7 +61,7 @@ def ours() -> Iterator[tuple[str, str, Callable[..., Any]]]:
 
 
 def ours_at_other_tightness() -> Iterator[tuple[str, str, Callable[..., Any]]]:
-    """Our losses at other numbers than 0 and 1."""
+    """Our losses at tightnesses other than 0 and 1."""
     from fitzpatrick.losses import get_loss
     from fitzpatrick.torch import functional
 
@@ -72,7 +72,7 @@ def ours_at_other_tightness() -> Iterator[tuple[str, str, Callable[..., Any]]]:
 
 
 def others(suite: str) -> Iterator[tuple[str, str, Callable[..., Any]]]:
-    """Losses of other libraries, and ours in other ways."""
+    """Losses of other libraries, and other ways to call ours."""
     import torch
 
     from fitzpatrick.torch import functional
@@ -202,7 +202,7 @@ def run(seeds: int) -> Iterator[dict[str, Any]]:
         torch.cuda.empty_cache()
 
 
-BARS = {  # (library, loss): colour and hatch; a loss has its colour in both panels
+BARS = {  # (library, loss): color and hatch; a loss has the same color in both panels
     ("fitzpatrick", "logistic"): ("tab:cyan", ""),
     ("fitzpatrick", "fitzpatrick_logistic"): ("tab:blue", ""),
     ("fitzpatrick", "sparsemax"): ("gold", ""),
