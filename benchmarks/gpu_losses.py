@@ -227,18 +227,18 @@ def plot(path: Path) -> None:
     frame = pd.read_csv(path)
     frame = frame[(frame["target"] == "labels") & (frame["seed"] == 0)]
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(13, 6.2), width_ratios=[3, 2])
-    for i, (contender, (colour, hatch)) in enumerate(BARS.items()):
+    for i, (contender, (color, hatch)) in enumerate(BARS.items()):
         own = frame[(frame["library"] == contender[0]) & (frame["loss"] == contender[1])]
         shapes = own[own["suite"] == "shapes"].set_index(["rows", "classes", "dtype"])
         heights = shapes["times_floor"].to_dict()
         places = [j + 0.08 * i for j, shape in enumerate(SHAPES) if shape in heights]
         values = [heights[shape] for shape in SHAPES if shape in heights]
-        edge = "white" if hatch else colour
-        style = {"color": colour, "hatch": hatch, "edgecolor": edge, "linewidth": 0}
+        edge = "white" if hatch else color
+        style = {"color": color, "hatch": hatch, "edgecolor": edge, "linewidth": 0}
         left.bar(places, values, width=0.075, label=": ".join(contender), **style)
         line = own[own["suite"] == "sweep"]
         if len(line):
-            right.plot(line["classes"], line["times_floor"], marker="o", color=colour)
+            right.plot(line["classes"], line["times_floor"], marker="o", color=color)
     left.set_xticks([j + 0.04 * (len(BARS) - 1) for j in range(len(SHAPES))])
     left.set_xticklabels([f"{n} × {k}\n{dtype}" for n, k, dtype in SHAPES])
     right.set_xscale("log")

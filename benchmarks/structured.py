@@ -69,7 +69,7 @@ def sinkhorn(repeats: int) -> Iterator[tuple[str, float, float | None]]:
     for scale in (1.0, 1e3):
         plan = omega.link(scale * theta)
         error = max(np.abs(plan.sum(axis=axis) - 1).max() for axis in (-1, -2))
-        yield f"error of the sums at regularisation {1 / scale:g}", error, 1e-12
+        yield f"error of the sums at regularization {1 / scale:g}", error, 1e-12
     if find_spec("ot") is None:
         return
     import ot  # type: ignore[import-not-found,unused-ignore]
