@@ -29,11 +29,11 @@ def main() -> None:
     above = ordinal.fit(X[train], thermometer[train]).predict(X[test])
     assert np.all(np.diff(above, axis=1) <= 1e-9)
     error = np.abs(above.sum(axis=1) - levels[test]).mean()
-    print(f"order simplex: {error:.2f} levels of error on average")
+    print(f"order simplex: mean error {error:.2f} levels")
 
     classes = FitzpatrickClassifier(alpha=1.0, standardize=True).fit(X[train], levels[train])
     error = np.abs(classes.predict(X[test]) - levels[test]).mean()
-    print(f"classes without an order: {error:.2f} levels of error")
+    print(f"classes without an order: mean error {error:.2f} levels")
 
 
 if __name__ == "__main__":
