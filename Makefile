@@ -1,12 +1,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 OLDEST := .venv-oldest/bin
-# worker processes of the test suite; the tests of a file share what is compiled for them
+# worker processes of the test suite; the tests of a file run in one process and share compiled code
 JOBS ?= auto
 PYTEST := -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
 GPU_TESTS := tests/linear_model/test_device.py $(addprefix tests/torch/,test_kernel_rows.py \
 	test_torch_engines.py test_torch_structured.py test_torch_training.py)
-# how long to fuzz
+# how long `make fuzz` runs
 SECONDS ?= 60
 
 .PHONY: run test test-all test-gpu test-oldest lint docs fuzz mutants bench clean
@@ -17,11 +17,11 @@ run: .venv/run.stamp
 test: lint
 	JAX_PLATFORMS=cpu $(BIN)/python $(PYTEST)
 
-# every combination that `make test` takes a part of
+# all combinations; `make test` runs a sample of them
 test-all: lint
 	FITZPATRICK_TEST_ALL=1 JAX_PLATFORMS=cpu $(BIN)/python $(PYTEST)
 
-# the tests that use a GPU, which the others hide; gpu_parity.py compares every kernel on it
+# the tests that need a GPU, which the other targets hide; gpu_parity.py compares every kernel
 test-gpu: .venv/dev.stamp
 	FITZPATRICK_TEST_GPU=1 $(BIN)/python -m pytest -q $(GPU_TESTS)
 
@@ -42,7 +42,7 @@ docs: .venv/docs.stamp
 fuzz: .venv/dev.stamp
 	$(BIN)/python tools/fuzz.py --seconds $(SECONDS)
 
-# seeds bugs one at a time; about half an hour
+# seeds bugs one at a time; takes about half an hour
 mutants: .venv/dev.stamp
 	$(BIN)/python tools/mutants.py
 

@@ -1,4 +1,4 @@
-"""Clusters and data that the benchmarks of Dask share."""
+"""Shared clusters and data of the Dask benchmarks."""
 
 import contextlib
 import logging
@@ -18,7 +18,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "scaling.md"
 
 @contextlib.contextmanager
 def cluster(n_workers: int, memory: str | int = 0) -> Iterator[Any]:
-    """A client of worker processes of one thread each."""
+    """A client with worker processes of one thread each."""
     with (
         dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"}),
         LocalCluster(
@@ -36,14 +36,14 @@ def cluster(n_workers: int, memory: str | int = 0) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class Rows:
-    """Samples in files: a memory map is read by whoever needs a chunk."""
+    """Samples in memory-mapped files, from which workers read their chunks."""
 
     X: Path
     y: Path
 
     @classmethod
     def write(cls, folder: Path, n: int, d: int, k: int, seed: int = 0) -> "Rows":
-        """Random features, and labels that a linear model predicts in part."""
+        """Random features, and labels that depend on them linearly, with noise."""
         rng = np.random.default_rng(seed)
         rows = cls(folder / "X.npy", folder / "y.npy")
         X = np.lib.format.open_memmap(rows.X, "w+", np.float64, (n, d))
@@ -85,7 +85,7 @@ def _read(path: str, rows: int, block_id: tuple[int, ...] = (0,)) -> Any:
 
 
 def write_table(name: str, rows: dict[str, str]) -> None:
-    """Put figures between the marks of that name in the page on scaling."""
+    """Write figures between the marks with this name in docs/scaling.md."""
     begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
     text = PAGE.read_text(encoding="utf-8")
     before, rest = text.split(begin)
@@ -95,5 +95,5 @@ def write_table(name: str, rows: dict[str, str]) -> None:
 
 
 def load() -> list[float]:
-    """How busy the machine was, over 1, 5 and 15 minutes."""
+    """The load of the machine over 1, 5 and 15 minutes."""
     return [round(value, 2) for value in os.getloadavg()]

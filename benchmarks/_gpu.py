@@ -1,4 +1,4 @@
-"""What the GPU benchmarks share: timing against the memory's limit, and the machine they ran on."""
+"""Shared code of the GPU benchmarks: timing, the memory floor, and a description of the machine."""
 
 import argparse
 import csv
@@ -12,7 +12,7 @@ from typing import Any
 
 
 def version(package: str) -> str:
-    """The version of a package, or nothing."""
+    """The version of a package, or None."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -21,7 +21,7 @@ def version(package: str) -> str:
 
 
 def peer(name: str) -> Any:
-    """A module of another library, or None, which is said."""
+    """A module of another library; prints a message and returns None if it is missing."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -30,7 +30,7 @@ def peer(name: str) -> Any:
 
 
 def require_gpu() -> None:
-    """Leave where there is no GPU."""
+    """Exit if there is no GPU."""
     import torch
 
     if not torch.cuda.is_available():
@@ -38,7 +38,7 @@ def require_gpu() -> None:
 
 
 def machine() -> dict[str, Any]:
-    """What the times depend on."""
+    """GPU and versions, on which the times depend."""
     import torch
 
     return {
@@ -58,7 +58,7 @@ def timed(step: Callable[[], Any], budget_ms: int) -> tuple[float, float, float]
 
 
 def timed_behind_work(step: Callable[[], Any], runs: int) -> tuple[float, float, float]:
-    """Times where the GPU has a millisecond of other work queued, which also fills its cache."""
+    """Times behind a millisecond of other queued work, which also flushes the cache."""
     import torch
 
     source = torch.empty(2**30, dtype=torch.uint8, device="cuda")
@@ -114,7 +114,7 @@ def measure(
 
 
 def write_rows(path: Path | None, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Collect rows, and write each of them to a CSV file as it comes, if a path is given."""
+    """Collect rows, and append each row to a CSV file if a path is given."""
     if path is None:
         return list(rows)
     collected: list[dict[str, Any]] = []
@@ -133,9 +133,9 @@ def write_rows(path: Path | None, rows: Iterable[dict[str, Any]]) -> list[dict[s
 def run_and_print(
     run: Callable[[], Iterable[dict[str, Any]]], doc: str | None, keys: list[str], contender: str
 ) -> None:
-    """The command of a benchmark: measure, keep the rows if asked to, and print a table."""
+    """The command of a benchmark: measure, write a CSV file if requested, and print a table."""
     parser = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
-    parser.add_argument("--csv", type=Path, help="where to write all numbers")
+    parser.add_argument("--csv", type=Path, help="write all numbers to this file")
     arguments = parser.parse_args()
     require_gpu()
     rows = write_rows(arguments.csv, run())

@@ -1,4 +1,4 @@
-"""What a benchmark ran on, and the file that keeps its figures."""
+"""Describe the machine of a benchmark, and store its figures."""
 
 import importlib.metadata
 import json
@@ -12,7 +12,7 @@ PACKAGES = ("numpy", "numba", "scipy", "scikit-learn", "torch", "entmax", "jax",
 
 
 def cpu_model() -> str:
-    """The processor's name, as the system gives it."""
+    """The name of the processor, from the system."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         for line in cpuinfo.read_text().splitlines():
@@ -32,6 +32,6 @@ def describe() -> dict[str, object]:
 
 
 def write_record(path: Path, **figures: Any) -> None:
-    """Keep figures in a JSON file, with the machine."""
+    """Write figures and the machine to a JSON file."""
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps({"machine": describe(), **figures}, indent=2) + "\n")

@@ -1,4 +1,4 @@
-"""Other ways to compute the same: libraries, a sort-based projection, and the paper's bisection."""
+"""Other implementations: libraries, a sort-based projection, and the paper's bisection."""
 
 import functools
 from collections.abc import Callable

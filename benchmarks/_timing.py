@@ -1,4 +1,4 @@
-"""Timing of contenders side by side: in turns, so that noise hits all of them alike."""
+"""Timing of contenders in turns, so that noise affects all of them equally."""
 
 import statistics
 import time
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of each run, already scaled to the whole problem."""
+    """Seconds of each run, scaled to the whole problem."""
 
     seconds: list[float]
 
     @property
     def median(self) -> float:
-        """The middle run."""
+        """The median."""
         return statistics.median(self.seconds)
 
     @property
@@ -28,7 +28,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Line:
-    """A contender against another: what is printed, and what goes into the JSON file."""
+    """The comparison of two contenders, as it is printed and stored."""
 
     name: str
     against: str
@@ -43,7 +43,7 @@ class Line:
 
     @property
     def is_missed(self) -> bool:
-        """True if there is a promise, and it was not kept."""
+        """True if a promised ratio was exceeded."""
         return self.limit is not None and self.ratio > self.limit
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class Line:
         )
 
     def record(self) -> dict[str, object]:
-        """What goes into the JSON file."""
+        """The entry of the JSON file."""
         return {
             "name": self.name,
             "against": self.against,
@@ -68,7 +68,7 @@ class Line:
 
 
 def print_lines(lines: Iterable[Line]) -> list[Line]:
-    """Print each line as it comes, and which promises were missed."""
+    """Print each line at once, and finally the missed promises."""
     print(f"{'contender':55} {'against':40} {'ratio':>7} {'promise':>9}   median (quartiles)")
     found = []
     for line in lines:
@@ -82,7 +82,7 @@ def print_lines(lines: Iterable[Line]) -> list[Line]:
 
 @dataclass(frozen=True)
 class Contender:
-    """Something to time; ``scale`` where it works on a part of the rows only."""
+    """Code to time; ``scale`` extrapolates from a part of the rows."""
 
     name: str
     run: Callable[[], object]

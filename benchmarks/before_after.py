@@ -1,16 +1,16 @@
-"""Whether a change made the losses slower: this tree against another checkout, in one run.
+"""Compare the speed of the losses in this tree and in another checkout, in one run.
 
     git worktree add base SOME_COMMIT
     python benchmarks/before_after.py --base base
     python benchmarks/before_after.py --base base --gpu
 
-One process for each tree, under its own package path; they take turns on the same problems, and
-neither is always the first. On a CPU: value and gradient of the losses at tightness 0 and 1, for
-all forms of targets, in NumPy and compiled by Numba, on one thread (in CPU time, which other work
-on the machine disturbs less) and on two; at the end tightness ½ against tightness 1, both in this
-tree. On a GPU: the named losses on labels and proportions, forward and backward, on the shapes of
-:mod:`gpu_losses`, between CUDA events, behind other work. A ratio is that of the fastest runs; the
-median and the quartiles of the ratios of neighboring runs stand beside it.
+Each tree has its own process and package path. The processes take turns on the same problems, in
+alternating order. On a CPU, value and gradient of the losses are timed at tightness 0 and 1, for
+all forms of targets, in NumPy and compiled by Numba, on one thread (in CPU time, which other load
+affects less) and on two. At the end, tightness ½ is compared with tightness 1 in this tree. On a
+GPU, forward and backward of the named losses are timed on labels and proportions, on the shapes of
+:mod:`gpu_losses`, between CUDA events, behind other work. A ratio compares the fastest runs; next
+to it are the median and the quartiles of the ratios of neighboring runs.
 """
 
 import argparse
@@ -69,12 +69,12 @@ class OnCpu:
         import fitzpatrick as fp
         from fitzpatrick import engines
 
-        if c in (0, 1):  # which every edition has a name for
+        if c in (0, 1):  # which have names in every version
             loss = fp.get_loss(name if c == 0 else f"fitzpatrick_{name}")
         else:
             loss = fp.get_loss(f"fitzpatrick_{name}", tightness=c)
         bind: Any = engines.bind
-        # earlier editions bound a loss
+        # earlier versions bound a loss
         knows_omega = "omega" in inspect.signature(bind).parameters
         given = (loss.regularizer, c) if knows_omega else (loss,)
         k = self.theta.shape[1]
@@ -152,7 +152,7 @@ class Checkout:
 
 
 def compare(title: str, ours: Step, theirs: Step, repeats: int, limit: float) -> bool:
-    """Print one line, and return whether the limit holds."""
+    """Print one line, and return True if the ratio is within its limit."""
     ours(), theirs()
     pairs = []
     for turn in range(repeats):
@@ -192,9 +192,9 @@ def main() -> None:
     parser.add_argument("--base", type=Path, help="the other checkout")
     parser.add_argument("--gpu", action="store_true", help="losses of PyTorch tensors on a GPU")
     parser.add_argument("--seeds", type=int, default=1, help="draws of the scores on a GPU")
-    parser.add_argument("--repeats", type=int, default=21, help="turns of the two for a case")
+    parser.add_argument("--repeats", type=int, default=21, help="turns of both trees for each case")
     parser.add_argument("--size", type=int, nargs=2, default=(2048, 1024), help="n and k on a CPU")
-    parser.add_argument("--only", default="", help="run lines that contain this")
+    parser.add_argument("--only", default="", help="run only lines that contain this")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.worker:

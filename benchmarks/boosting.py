@@ -1,15 +1,15 @@
-"""Boosted trees: what our objective costs, and whether trees predict better than linear models.
+"""Boosted trees: the cost of our objectives, and a comparison with linear models.
 
     python benchmarks/boosting.py speed
     FITZPATRICK_DATA=DIR python benchmarks/boosting.py accuracy [-j JOBS] [data set …]
     python benchmarks/boosting.py table
 
-``speed`` prints the time of LightGBM with our objectives over that with its own ``multiclass``, and
-what copies of the rows take, the usual way to give it shares. ``accuracy`` splits each data set
-at random, three quarters for training, in ten ways; both models choose their settings on the
-training part alone: the linear one its penalty by three folds, the trees their rounds on a tenth of
-the samples and their leaves and tightness by the same. The results are in
-``results/boosting.csv``; ``table`` prints paired differences with their intervals.
+``speed`` prints the time of LightGBM with our objectives over its time with its own ``multiclass``,
+and the cost of copied rows, the usual way to learn shares. ``accuracy`` uses ten random splits of
+each data set, with three quarters for training. Both models choose their settings on the training
+part: the linear model its penalty by three folds, the trees their rounds, leaves and tightness on a
+tenth of the samples. The results are in ``results/boosting.csv``; ``table`` prints paired
+differences with their intervals.
 """
 
 import argparse
@@ -65,7 +65,7 @@ def speed() -> None:
             for loss in LOSSES
         ),
     ]
-    # CPU time, and the best of several turns: other work on the machine counts little
+    # CPU time, and the best of several turns, so that other load hardly matters
     best = {name: min(t.seconds) for name, t in race(contenders, 7, cpu_time=True).items()}
     base = best["multiclass of LightGBM"]
     print("CPU time over that of LightGBM's own multiclass, 50,000 × 50, 10 classes, 5 rounds")
@@ -82,7 +82,7 @@ def speed() -> None:
 
 
 def train_on_shares(how: str) -> tuple[float, float]:
-    """Seconds and peak memory in MB beyond the data, of a process that does nothing else."""
+    """Seconds and peak memory in MB beyond the data, in a separate process."""
     import lightgbm
 
     rng = np.random.default_rng(0)
@@ -108,7 +108,7 @@ def train_on_shares(how: str) -> tuple[float, float]:
 
 
 def peak() -> float:
-    """The most memory that the process had, in MB."""
+    """The peak memory of the process, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -143,7 +143,7 @@ def compare(name: str, split: int, loss: str) -> list[dict[str, Any]]:
         ).fit(X, Y)
         for leaves in LEAVES
     ]  # fmt: skip
-    # the part that early stopping held out: the same for each, since the seed is
+    # the part that early stopping held out, which is the same because the seed is
     _, held_out = train_test_split(np.arange(len(X)), test_size=0.1, random_state=split)
     errors = [metrics.squared_error(Y[held_out], model.predict(X[held_out])) for model in trees]
     best = trees[int(np.argmin(errors))]

@@ -1,9 +1,9 @@
-"""How much time ``compare`` saves by stopping paths, and whether it still chooses the same.
+"""The time that ``compare`` saves by stopping paths, and whether its choices stay the same.
 
-For each data set the whole grid of nine penalties, on the dev splits and on train and dev together,
-and the search that stops once the dev error has clearly risen, one after the other in the same run:
-all losses on the simplex, one process, records written to a new folder. ``cal500-like`` is drawn at
-random with the sizes of cal500: 502 samples, 68 features, 174 classes, about 26 labels a sample.
+For each data set, the script runs the whole grid of nine penalties, on the dev splits and on train
+and dev together, and then the search that stops once the dev error has clearly risen. Both use all
+losses on the simplex, one process and a new folder for records. ``cal500-like`` is drawn at random
+with the sizes of cal500: 502 samples, 68 features, 174 classes, about 26 labels per sample.
 
 Run: FITZPATRICK_DATA=folder-of-the-svm-files python benchmarks/compare_patience.py [data set …]
 """
@@ -33,7 +33,7 @@ from fitzpatrick.preprocessing import label_proportions
 CAL500 = "cal500-like"
 DATA = ("emotions", "yeast", "scene", CAL500)
 SEEDS = 1
-QUICK_RUNS = 3  # the median of the search's times counts: it takes a second where fits are small
+QUICK_RUNS = 3  # the median counts, because a search of small fits takes a second
 
 
 def experiment_of(name: str) -> Experiment:

@@ -1,7 +1,8 @@
-"""A linear layer and a loss in one on a CPU, against ``linear`` and ``cross_entropy``.
+"""A fused linear layer and loss on a CPU, compared with ``linear`` and ``cross_entropy``.
 
-One thread, float32, forward and backward; contenders take turns, and ratios are of medians. Memory
-is the peak of a process of its own while it takes one step, beyond inputs and gradients.
+The script uses one thread and float32, forward and backward. Contenders take turns, and ratios are
+ratios of medians. Memory is the peak of a separate process during one step, beyond inputs and
+gradients.
 Run: python benchmarks/cpu_head.py
 """
 
@@ -26,7 +27,7 @@ PEER = "eager"
 OURS = ["fitzpatrick_logistic", "logistic", "fitzpatrick_sparsemax", "fitzpatrick_entmax15"]
 SHAPE = (2048, 256, 8192)
 REPEATS = 9
-# memory that is freed goes back to the system at once, so that the peak is that of the step
+# freed memory returns to the system at once, so that the peak belongs to the step
 ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
 
 
@@ -48,13 +49,13 @@ def resident(field: str) -> int:
 
 
 def peak_beyond_gradients(name: str, shape: tuple[int, int, int]) -> int:
-    """The peak of one step, in a process that has compiled what it needs."""
+    """The peak of one step, after everything was compiled."""
     given = inputs(shape)
     run = functools.partial(step, contenders()[name], *given)
     run()
     gc.collect()
     before = resident("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")  # forget the peak
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak
     run()
     gradients = sum(x.numel() * x.element_size() for x in given[:2])
     return resident("VmHWM") - before - gradients
@@ -73,7 +74,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--shape", type=int, nargs=3, default=SHAPE, metavar=("N", "H", "K"))
     parser.add_argument("--repeats", type=int, default=REPEATS)
-    parser.add_argument("--json", type=Path, help="a file that keeps the run")
+    parser.add_argument("--json", type=Path, help="write the results to this file")
     parser.add_argument("--memory", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     shape = tuple(arguments.shape)

@@ -1,10 +1,10 @@
-"""Links and entry-wise losses on a CPU against their peers, in one run.
+"""Links and entry-wise losses on a CPU, compared with other libraries in one run.
 
-One thread, 8192 x 256 float64: value and gradient of the sigmoid, Poisson and squared losses next
-to scikit-learn's, and links next to SciPy's softmax. Then links of PyTorch tensors, forward and
-backward, next to entmax's. Contenders take turns; ratios are of medians, in CPU time, which other
-work on the machine disturbs least.
-``python benchmarks/cpu_links.py --quick`` is a short version.
+On one thread, with 8192 x 256 float64 scores, value and gradient of the sigmoid, Poisson and
+squared losses are compared with scikit-learn's, and links with SciPy's softmax. Links of PyTorch
+tensors, forward and backward, are compared with the package entmax. Contenders take turns; ratios
+are ratios of medians, in CPU time, which other load affects least. ``python benchmarks/cpu_links.py
+--quick`` is a short version.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from fitzpatrick import engines
 from fitzpatrick.torch import functional
 
 TIGHTNESSES = (0.0, 1.0, 0.5)
-# Shapes of PyTorch links, and how many calls make a run that a clock can measure.
+# Shapes of PyTorch links, and the number of calls in a measurable run.
 TENSORS = (((64, 10), 200), ((8, 8, 64, 64), 2), ((512, 4096), 1))
 
 
@@ -47,7 +47,7 @@ def entries(n: int, k: int, repeats: int) -> Iterator[Line]:
     hard = (rng.random((n, k)) < 0.3).astype(float)
     counts = rng.poisson(2.0, (n, k)).astype(float)
     soft = rng.random((n, k))
-    # the peer, targets, and limits at tightness 0, 1 and between them
+    # the peer, targets, and limits at tightness 0, at 1 and in between
     problems: list[tuple[str, str, Any, Any, tuple[float | None, ...]]] = [
         ("sigmoid", "sigmoid", HalfBinomialLoss(), soft, (1.0, 3.0, None)),
         ("sigmoid, 0/1", "sigmoid", HalfBinomialLoss(), hard, (1.0, 1.5, None)),
@@ -117,7 +117,7 @@ def tensors(repeats: int) -> Iterator[Line]:
 
 
 def record(line: Line) -> dict[str, object]:
-    """What the figure of the performance page reads."""
+    """The data of the figure on the performance page."""
     figures = line.record()
     kept = {key: figures[key] for key in ("ratio", "limit", "median_ms")}
     return {"what": f"{line.name} / {line.against}", **kept}

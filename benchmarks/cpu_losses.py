@@ -1,9 +1,9 @@
-"""How much a loss costs on a CPU: value and gradient, next to peers, in one run.
+"""Value and gradient of the losses on a CPU, compared with other libraries in one run.
 
-Every contender computes the loss of each row and the gradient at the same scores and in the same
-dtype; they take turns. Ratios are of medians. Our losses use the rows compiled by Numba, as they do
-by themselves at these sizes, but where a line says NumPy. ``python benchmarks/cpu_losses.py
---quick`` is a short version.
+Every contender computes the loss of each row and the gradient, at the same scores and in the same
+dtype. Contenders take turns, and ratios are ratios of medians. Our losses run in code compiled by
+Numba, which is the default at these sizes, unless a line says NumPy. ``python
+benchmarks/cpu_losses.py --quick`` is a short version.
 """
 
 import argparse
@@ -23,10 +23,10 @@ from threadpoolctl import threadpool_limits
 import fitzpatrick as fp
 from fitzpatrick import engines
 
-# The paper's recipe runs on this many rows; its time is scaled to all of them.
+# The paper's bisection runs on this number of rows; its time is scaled to all rows.
 PAPER_ROWS = 128
 BASE, MULTINOMIAL, SORTING = "logistic, labels", "scikit-learn multinomial", "sort-based sparsemax"
-# what a line is called: the loss and the form of its targets
+# the title of a line: the loss and the form of its targets
 LABELS = [
     f"{loss}, labels"
     for name in ("logistic", "sparsemax", "entmax15")
@@ -83,7 +83,7 @@ def compare(
 
 
 def main_size(n: int, k: int, repeats: int) -> list[Line]:
-    """What the performance page promises, at one size."""
+    """The promises of the performance page, at one size."""
     problem = Problem(n, k, 16)
     theta, labels = problem.theta, problem.labels
     part = slice(0, PAPER_ROWS)
@@ -168,7 +168,7 @@ def threads(n: int, k: int, repeats: int) -> list[Line]:
 
 
 def without_numba(n: int, k: int, repeats: int) -> list[Line]:
-    """The rows in NumPy against the compiled ones."""
+    """NumPy formulas against compiled rows."""
     problem = Problem(n, k, 16 if k > 16 else 2)
     rows = []
     for title in TITLES:
@@ -196,8 +196,8 @@ def main() -> None:
         rows += without_numba(65536 // divisor, 10, repeats)
     print_lines(rows)
     if arguments.quick:
-        print("the promises are about the whole size, and mean little for a part of the rows")
-    print(f"\nfloat64, one thread unless said; {PAPER_ROWS} rows of the bisection, scaled to all")
+        print("the promises are for the whole size, and not meaningful for a part of the rows")
+    print(f"\nfloat64, one thread by default; {PAPER_ROWS} rows of the bisection, scaled to all")
     if not arguments.quick:
         write_record(RESULTS / "cpu_losses.json", rows=[row.record() for row in rows])
 

@@ -1,7 +1,7 @@
-"""A data set several times as large as the memory of its only worker, by ``persist=False``.
+"""Fit a data set several times as large as the memory of its worker, with ``persist=False``.
 
-The worker is a process whose limit Dask enforces: it is killed at 95 % of it. Its peak is the
-largest resident memory that the kernel has seen. A JSON file keeps the run.
+Dask enforces the memory limit of the worker, and kills it at 95 % of the limit. The peak is the
+largest resident memory that the kernel has recorded. The results are stored in a JSON file.
 Run: python benchmarks/dask_memory.py [--limit-mb 512] [--times 4.5]
 """
 
@@ -22,7 +22,7 @@ from fitzpatrick.dask import FitzpatrickClassifier
 def peak_bytes() -> int:
     """The largest resident memory of this process so far.
 
-    Not ``ru_maxrss``: a process inherits that of the one that started it, which wrote the data.
+    This is not ``ru_maxrss``, which a process inherits from its parent, which wrote the data.
     """
     status = Path("/proc/self/status").read_text().splitlines()
     return 1024 * int(next(line for line in status if line.startswith("VmHWM:")).split()[1])

@@ -1,8 +1,8 @@
 """Fits on Dask: one and two workers, the plain estimator, two plain processes, and kills.
 
-The control is what two plain processes gain over one on this machine in the same run: each works on
-half of the rows with the plain estimator, as two workers would. Contenders take turns. A JSON file
-keeps the run.
+The control is the gain of two plain processes over one, on this machine in the same run. Each of
+them fits half of the rows with the plain estimator, as two workers would. Contenders take turns.
+The results are stored in a JSON file.
 Run: python benchmarks/dask_scaling.py [--rounds 3] [--kills 10]
 """
 
@@ -41,7 +41,7 @@ def plain_fit(data: tuple[Any, Any]) -> tuple[float, int, Any]:
 
 
 def evaluate_half(paths: Rows, part: int, n_parts: int, passes: int, queue: Any) -> None:
-    """The seconds that a process needs for some passes over its part of the rows."""
+    """Seconds that a process needs for several passes over its part of the rows."""
     X, y = paths.in_memory()
     rows = slice(part * len(X) // n_parts, (part + 1) * len(X) // n_parts)
     X, y = X[rows], y[rows]
@@ -50,13 +50,13 @@ def evaluate_half(paths: Rows, part: int, n_parts: int, passes: int, queue: Any)
         time.sleep(0.01)
     start = time.perf_counter()
     model = linear_model.FitzpatrickClassifier(n_threads=1, tol=1e-30, max_iter=passes, alpha=10.0)
-    warnings.simplefilter("ignore")  # it is to end before it converges
+    warnings.simplefilter("ignore")  # it stops before it converges
     model.fit(X, y)
     queue.put(time.perf_counter() - start)
 
 
 def process_gain(paths: Rows, passes: int = 3) -> float:
-    """Throughput of two plain processes, each on half of the rows, over that of one on all."""
+    """Throughput of two plain processes, each on half of the rows, over the throughput of one."""
     seconds: list[float] = []
     for n_parts in (1, 2):
         Path(f"{paths.X}.go").unlink(missing_ok=True)
@@ -78,14 +78,14 @@ def process_gain(paths: Rows, passes: int = 3) -> float:
 
 
 def dask_fit(data: tuple[Any, Any], **options: Any) -> tuple[float, Any]:
-    """Seconds and model of a fit on the cluster that is there."""
+    """Seconds and model of a fit on the current cluster."""
     start = time.perf_counter()
     model = FitzpatrickClassifier(**OPTIONS | options).fit(*data)
     return time.perf_counter() - start, model
 
 
 def count_rounds(data: tuple[Any, Any]) -> dict[str, int]:
-    """Rounds of a fit, and what is sent for them."""
+    """Rounds of a fit, and the data that they send."""
     counts = {"rounds": 0}
     run, send = Rounds.run, Rounds.send
 
@@ -110,7 +110,7 @@ def nothing(_: Any) -> float:
 
 
 def round_seconds(n_chunks: int, repeats: int = 10) -> float:
-    """The median time of a round that does nothing."""
+    """The median time of an empty round."""
     array = da.zeros((n_chunks, 1), chunks=(1, 1))
     rounds = Rounds({"X": list(array.to_delayed().ravel())})
     chunks = rounds.run(rounds.send("nothing", 0.0), rounds.inputs["X"])[1]
@@ -123,7 +123,7 @@ def round_seconds(n_chunks: int, repeats: int = 10) -> float:
 
 
 def round_costs() -> dict[str, float]:
-    """What a round costs, and each of its chunks, with nothing to compute."""
+    """The cost of an empty round, and of each of its chunks."""
     few, many = round_seconds(8), round_seconds(64)
     chunk = max(0.0, (many - few) / 56)
     return {"seconds_a_round": few - 8 * chunk, "seconds_a_chunk": chunk}
@@ -132,7 +132,7 @@ def round_costs() -> dict[str, float]:
 def kills(data: tuple[Any, Any], number: int, seed: int) -> dict[str, Any]:
     """Fits during which a worker is killed at a random moment, against one without.
 
-    Each has a cluster of its own: after a kill, a ``LocalCluster`` may go on with one worker less.
+    Each fit has its own cluster, because a ``LocalCluster`` can continue with fewer workers.
     """
     generator = random.Random(seed)
     with cluster(2):
@@ -149,7 +149,7 @@ def kills(data: tuple[Any, Any], number: int, seed: int) -> dict[str, Any]:
             took, model = dask_fit(data)
             timer.join()
         if took <= moment:
-            continue  # the worker died after the fit, which shows nothing
+            continue  # the worker was killed after the fit
         difference = float(np.abs(model.coef_ - expected.coef_).max())
         fits.append({"moment": moment, "seconds": took, "difference": difference})
         print(f"kill {len(fits)} at {moment:.1f} of {took:.1f} s: {difference:.1g}", flush=True)
@@ -162,7 +162,7 @@ def kills(data: tuple[Any, Any], number: int, seed: int) -> dict[str, Any]:
 
 
 def publish(record: dict[str, Any]) -> None:
-    """The figures of the page on scaling."""
+    """The figures of docs/scaling.md."""
     shape, seconds, costs = (record[name] for name in ("shape", "seconds", "costs"))
     plain, one, two = (statistics.median(times) for times in seconds.values())
     over = record["measured_over_predicted"]

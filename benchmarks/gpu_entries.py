@@ -1,10 +1,10 @@
-"""Entry-wise losses on a GPU, forward and backward, against PyTorch's own and the memory's limit.
+"""Entry-wise losses on a GPU, forward and backward, compared with PyTorch and the memory floor.
 
 The floor is two reads, of scores and targets, and one write of the gradient, at the copy rate of
-the same run. Targets lie strictly between 0 and 1 ("soft") or are 0 and 1 ("hard"); medians behind
-other work of the GPU, with a cold cache, of means over all entries. ``error`` is that of the mean
-loss, relative to the float64 core's, in 64 rows. Tsallis losses with labels are here, too, against
-one read and one write.
+the same run. Targets are strictly between 0 and 1 ("soft") or are 0 and 1 ("hard"). The loss is the
+mean over all entries. Times are medians behind other work of the GPU, with a cold cache. ``error``
+is the relative error of the mean loss of 64 rows, compared with the float64 core. Tsallis losses
+with labels are also measured, against one read and one write.
 
     python benchmarks/gpu_entries.py --csv benchmarks/results/gpu_entries.csv
 """

@@ -3,11 +3,11 @@
     FITZPATRICK_DATA=DIR python benchmarks/gpu_fits.py pack fits.npz [name ...]
     python benchmarks/gpu_fits.py run fits.npz [--losses a,b] [--alpha 1] [--profile]
 
-``pack`` writes the training parts of data sets into one file; ``run`` needs that file, NumPy,
-SciPy, scikit-learn and PyTorch, nothing else. It fits a ``ProportionRegressor`` of standardized
-features on the CPU and, under ``array_api_dispatch``, to tensors on the device. The first fit on
-the device includes its start and the compilation of kernels; the later ones are warm. It ends with
-an error if an objective differs by more than 1e-8.
+``pack`` writes the training parts of data sets into one file. ``run`` needs only this file, NumPy,
+SciPy, scikit-learn and PyTorch. It fits a ``ProportionRegressor`` of standardized features on the
+CPU and, with ``array_api_dispatch``, to tensors on the device. The first fit on the device includes
+its start and the compilation of kernels; later fits are warm. The script fails if an objective
+differs by more than 1e-8.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def pack(file: str, names: list[str]) -> None:
 
 
 def fit(X: Any, Y: Any, loss: str, alpha: float) -> tuple[ProportionRegressor, float, float]:
-    """The model, the seconds of the whole fit, and those of the solver alone."""
+    """The model, the seconds of the whole fit, and the seconds of the solver."""
     latest: list[Iteration] = []
     model = ProportionRegressor(loss, alpha, standardize=True, callback=latest.append)
     begin = time.perf_counter()
@@ -57,7 +57,7 @@ def fit(X: Any, Y: Any, loss: str, alpha: float) -> tuple[ProportionRegressor, f
 
 
 def run(file: str, losses: list[str], alpha: float, device: str, profile: bool) -> bool:
-    """Print a table; whether all objectives agree."""
+    """Print a table; True if all objectives agree."""
     import torch
 
     sklearn.set_config(array_api_dispatch=True)

@@ -1,9 +1,9 @@
-"""A linear layer and a loss in one on a GPU, forward and backward, against other libraries.
+"""A fused linear layer and loss on a GPU, forward and backward, compared with other libraries.
 
-Times are multiples of the three matrix products that nobody can do without, X Wᵀ, G W and Gᵀ X, by
-cuBLAS in the same run (with the weight padded to a multiple of 64 classes, where their number is
-odd); medians behind other work of the GPU. Memory is the peak of a step beyond the gradients of
-input and weight.
+Times are multiples of the three necessary matrix products, X Wᵀ, G W and Gᵀ X, by cuBLAS in the
+same run. If the number of classes is odd, the weight is padded to a multiple of 64 classes. Times
+are medians behind other work of the GPU. Memory is the peak of a step beyond the gradients of input
+and weight.
 
     python benchmarks/gpu_head.py --csv benchmarks/results/gpu_head.csv
     python benchmarks/gpu_head.py --shapes 0 2 --quick
@@ -11,7 +11,7 @@ input and weight.
     python benchmarks/gpu_head.py --chunks 512 1024 2048 # times by chunk size
 
 Contenders that are not installed are left out by name: Liger (``liger_kernel``), cut-cross-entropy
-(``cut_cross_entropy``), and PyTorch's ``linear_cross_entropy``, which is there from 2.13 on.
+(``cut_cross_entropy``), and PyTorch's ``linear_cross_entropy``, which exists since version 2.13.
 """
 
 import argparse
@@ -34,7 +34,7 @@ SHAPES = [
     (16384, 2048, 151936),
 ]
 TINY = (64, 32, 101)
-# the gradient's digits: many rows of few classes, in 8 and in 16 chunks
+# for the error of the gradient: many rows of few classes, in 8 and in 16 chunks
 DIGITS = (4096, 512, 8192)
 OURS = [
     "fitzpatrick_logistic",
@@ -51,7 +51,7 @@ Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def unfused(x: Tensor, weight: Tensor, target: Tensor) -> Tensor:
-    """What everybody writes."""
+    """The usual code."""
     return torch.nn.functional.cross_entropy(torch.nn.functional.linear(x, weight), target)
 
 
@@ -61,7 +61,7 @@ def _liger(module: Any, x: Tensor, weight: Tensor, target: Tensor) -> Tensor:
 
 
 def torch_peers() -> dict[str, Loss]:
-    """What PyTorch has: a layer and a loss, and from 2.13 on both in one."""
+    """PyTorch: a layer and a loss, and since version 2.13 a fused function."""
     found: dict[str, Loss] = {"eager": unfused}
     if hasattr(torch.nn, "LinearCrossEntropyOptions"):
         chunked = torch.nn.LinearCrossEntropyOptions()
@@ -71,7 +71,7 @@ def torch_peers() -> dict[str, Loss]:
 
 
 def peers(with_compile: bool) -> dict[str, Loss]:
-    """What other libraries have, as far as they are installed."""
+    """Other libraries that are installed."""
     found = torch_peers()
     if with_compile:
         found["compiled"] = torch.compile(unfused, dynamic=False)
@@ -185,7 +185,7 @@ def errors_of_weight(device: str, shape: tuple[int, int, int], with_compile: boo
 
 
 def check(device: str) -> None:
-    """Run every contender once at a tiny size, and raise where a gradient is not finite."""
+    """Run every contender once at a tiny size; raise if a gradient is not finite."""
     contenders = peers(with_compile=False) | ours(OURS)
     for proportions in (False, True):
         given = inputs(TINY, device, torch.bfloat16, proportions=proportions)

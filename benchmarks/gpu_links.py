@@ -1,8 +1,8 @@
-"""Links on a GPU, forward and backward, against the memory's limit and against other libraries.
+"""Links on a GPU, forward and backward, compared with other libraries and the memory floor.
 
 The floor is one read and one write of the scores forward, and two reads and one write backward, at
-the copy rate of the same run. Where predictions are zero the backward pass need not read the
-upstream gradient, so that it can be below its floor. Times are medians behind other work of the
+the copy rate of the same run. Where predictions are zero, the backward pass need not read the
+upstream gradient, so it can be faster than its floor. Times are medians behind other work of the
 GPU, with a cold cache. ``error`` is the largest difference from the float64 core in 64 rows.
 
     python benchmarks/gpu_links.py --csv benchmarks/results/gpu_links.csv

@@ -1,8 +1,8 @@
-"""Losses on a GPU, forward and backward, against the memory's limit and against other libraries.
+"""Losses on a GPU, forward and backward, compared with other libraries and the memory floor.
 
 The floor is one read of the scores and one write of their gradient (two reads and one write with
-proportions), at the copy rate that is measured in the same run. Times are between CUDA events,
-medians of many runs with a cold cache, taken in two ways:
+proportions), at the copy rate that is measured in the same run. Times are medians of many runs
+between CUDA events, with a cold cache. They are measured in two ways:
 
 - ``median_ms``: behind other work of the GPU, here copies, as a loss is behind its network in
   training, so that Python is ahead of the GPU. ``times_floor`` is of this one.
@@ -13,11 +13,11 @@ medians of many runs with a cold cache, taken in two ways:
     python benchmarks/gpu_losses.py --plot benchmarks/results/gpu_losses.csv
     python benchmarks/gpu_losses.py --table benchmarks/results/gpu_losses.csv
 
-Besides the named losses, each regularizer is measured at the tightness 1/2 and 2, and on rows of
-ties below a peak, just within reach of the sparse losses, which are the most work for them.
+Besides the named losses, each regularizer is measured at tightness 1/2 and 2, and on rows of ties
+below a peak. The ties are just within reach of the sparse losses, which is their slowest case.
 
 Contenders that are not installed are left out by name: Liger (``liger_kernel``) and entmax. Liger
-overwrites the scores with their gradient; it has a copy of its own.
+overwrites the scores with their gradient, so it has its own copy.
 """
 
 import argparse
@@ -61,7 +61,7 @@ def ours() -> Iterator[tuple[str, str, Callable[..., Any]]]:
 
 
 def ours_at_other_tightness() -> Iterator[tuple[str, str, Callable[..., Any]]]:
-    """Our losses at other numbers than 0 and 1."""
+    """Our losses at tightnesses other than 0 and 1."""
     from fitzpatrick.losses import get_loss
     from fitzpatrick.torch import functional
 
@@ -72,7 +72,7 @@ def ours_at_other_tightness() -> Iterator[tuple[str, str, Callable[..., Any]]]:
 
 
 def others(suite: str) -> Iterator[tuple[str, str, Callable[..., Any]]]:
-    """Losses of other libraries, and ours in other ways."""
+    """Losses of other libraries, and other ways to call ours."""
     import torch
 
     from fitzpatrick.torch import functional
@@ -202,7 +202,7 @@ def run(seeds: int) -> Iterator[dict[str, Any]]:
         torch.cuda.empty_cache()
 
 
-BARS = {  # (library, loss): colour and hatch; a loss has its colour in both panels
+BARS = {  # (library, loss): color and hatch; a loss has the same color in both panels
     ("fitzpatrick", "logistic"): ("tab:cyan", ""),
     ("fitzpatrick", "fitzpatrick_logistic"): ("tab:blue", ""),
     ("fitzpatrick", "sparsemax"): ("gold", ""),
@@ -227,18 +227,18 @@ def plot(path: Path) -> None:
     frame = pd.read_csv(path)
     frame = frame[(frame["target"] == "labels") & (frame["seed"] == 0)]
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(13, 6.2), width_ratios=[3, 2])
-    for i, (contender, (colour, hatch)) in enumerate(BARS.items()):
+    for i, (contender, (color, hatch)) in enumerate(BARS.items()):
         own = frame[(frame["library"] == contender[0]) & (frame["loss"] == contender[1])]
         shapes = own[own["suite"] == "shapes"].set_index(["rows", "classes", "dtype"])
         heights = shapes["times_floor"].to_dict()
         places = [j + 0.08 * i for j, shape in enumerate(SHAPES) if shape in heights]
         values = [heights[shape] for shape in SHAPES if shape in heights]
-        edge = "white" if hatch else colour
-        style = {"color": colour, "hatch": hatch, "edgecolor": edge, "linewidth": 0}
+        edge = "white" if hatch else color
+        style = {"color": color, "hatch": hatch, "edgecolor": edge, "linewidth": 0}
         left.bar(places, values, width=0.075, label=": ".join(contender), **style)
         line = own[own["suite"] == "sweep"]
         if len(line):
-            right.plot(line["classes"], line["times_floor"], marker="o", color=colour)
+            right.plot(line["classes"], line["times_floor"], marker="o", color=color)
     left.set_xticks([j + 0.04 * (len(BARS) - 1) for j in range(len(SHAPES))])
     left.set_xticklabels([f"{n} × {k}\n{dtype}" for n, k, dtype in SHAPES])
     right.set_xscale("log")

@@ -1,9 +1,9 @@
-"""A teacher's top k as the target, on a GPU: forward and backward, against the loss at labels.
+"""A teacher's top k as the target, on a GPU, forward and backward, compared with labels.
 
-Times are multiples of the same loss, or head, at class indices in the same run; medians behind
-other work of the GPU. Memory is the peak of a step beyond the gradients. Beside them, what people
-write for the logistic loss: ``kl_div`` with dense proportions, and a gather of ``log_softmax``; and
-Liger's distillation loss, if ``liger_kernel`` is installed.
+Times are multiples of the same loss, or head, at class indices in the same run. They are medians
+behind other work of the GPU. Memory is the peak of a step beyond the gradients. The logistic loss
+is also compared with usual PyTorch code, ``kl_div`` of dense proportions and a gather of
+``log_softmax``, and with Liger's distillation loss, if ``liger_kernel`` is installed.
 
     python benchmarks/gpu_sparse_targets.py
     python benchmarks/gpu_sparse_targets.py --quick
@@ -77,7 +77,7 @@ def measure(loss: Callable[..., Tensor], leaves: list[Tensor], runs: int) -> tup
 
 
 def value_of(loss: Any) -> Tensor:
-    """A loss that may come with numbers of its rows."""
+    """The value of a loss, with or without statistics of its rows."""
     value: Tensor = loss[0] if isinstance(loss, tuple) else loss
     return value
 

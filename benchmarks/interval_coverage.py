@@ -1,11 +1,12 @@
-"""Do 95 % intervals of coefficients hold the truth 95 times in 100?
+"""Do 95 % intervals of coefficients contain the true value in 95 % of the cases?
 
     python benchmarks/interval_coverage.py [--fits 2000] [--samples 1000]
 
 Labels of three classes are drawn from the probabilities of linear scores of three features, at
-tightness 0 and 1. The classifier of that tightness estimates these scores. Each fit gives intervals
-for six coefficients (sandwich errors, HC0); printed is how often they hold the truth, with the
-standard error of the simulation. The output is in ``results/interval_coverage.txt``.
+tightness 0 and 1. The classifier with this tightness estimates the scores. Each fit gives intervals
+for six coefficients (sandwich errors, HC0). The script prints how often they contain the true
+value, with the standard error of the simulation. The output is in
+``results/interval_coverage.txt``.
 """
 
 import argparse
@@ -19,7 +20,7 @@ W = np.asarray([[0.0, 0.0, 0.0], [1.0, -1.0, 0.5], [0.5, 0.5, -1.0]])
 
 
 def covered(tightness: float, fits: int, samples: int) -> np.ndarray:
-    """True where the interval of a fit (row) holds the coefficient (column)."""
+    """True where the interval of a fit (row) contains the coefficient (column)."""
     rng = np.random.default_rng(0)
     loss = fp.get_loss("fitzpatrick_logistic", tightness=tightness)
     truth, found = W[1:].ravel(), []
@@ -43,7 +44,7 @@ def main() -> None:
         found = covered(tightness, given.fits, given.samples)
         each, error = found.mean(axis=0), found.mean(axis=1).std() / np.sqrt(given.fits)
         print(
-            f"tightness {tightness:g}: 95 % intervals hold the truth in {found.mean():.2%} "
+            f"tightness {tightness:g}: 95 % intervals contain the true value in {found.mean():.2%} "
             f"(± {error:.2%}), by coefficient {each.min():.2%} to {each.max():.2%}",
             flush=True,
         )

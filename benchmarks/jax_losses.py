@@ -1,11 +1,11 @@
-"""JAX losses and links, jitted, against the memory's limit and cross-entropy.
+"""Jitted JAX losses and links, compared with cross-entropy and the memory floor.
 
-The floor is one read of the scores and one write of the gradient at the rate of a jitted copy. What
-is timed is the value and the gradient of a mean loss (for a link, the pullback of a direction),
-with the scores, the targets and the direction as arguments, on JAX's default device. Contenders
-take turns, each round beginning with another one. Figures are medians; ratios to cross-entropy,
-optax's if it is installed and else JAX's own, are medians over the rounds, with their quartiles.
-The time to compile stands beside them. ``--only logistic, labels`` times the logistic losses alone.
+The floor is one read of the scores and one write of the gradient at the rate of a jitted copy. The
+script times the value and the gradient of a mean loss (for a link, the pullback of a direction),
+with scores, targets and direction as arguments, on JAX's default device. Contenders take turns in a
+changing order. Figures are medians. Ratios to cross-entropy (optax's if it is installed, otherwise
+JAX's own) are medians over the rounds, with their quartiles. The time to compile is also printed.
+``--only logistic, labels`` times the logistic losses only.
 Run: python benchmarks/jax_losses.py [--rows 65536] [--classes 1024] [--dtype float32]
 """
 
@@ -40,7 +40,7 @@ class Compiled:
     compile_seconds: float
 
     def time(self, calls: int) -> float:
-        """Seconds a call."""
+        """Seconds per call."""
         start = time.perf_counter()
         for _ in range(calls):
             out = self.run(*self.arguments)
@@ -72,7 +72,7 @@ def link_step(link: Callable[..., jax.Array]) -> Callable[..., Any]:
 
 
 def contenders(labels: jax.Array, proportions: jax.Array, only: str) -> dict[str, tuple[Any, ...]]:
-    """Functions and their second argument by name; the copy and the cross-entropies in any case."""
+    """Functions and their second argument by name; always with the copy and the cross-entropies."""
     found: dict[str, tuple[Any, ...]] = {
         FLOOR: (lambda x: x + 1,),
         PLAIN: (loss_step(cross_entropy), labels),
@@ -98,10 +98,10 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=65536)
     parser.add_argument("--classes", type=int, default=1024)
     parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], default="float32")
-    parser.add_argument("--scale", type=float, default=2.0, help="of the normal scores")
+    parser.add_argument("--scale", type=float, default=2.0, help="standard deviation of the scores")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--calls", type=int, default=5, help="calls per round")
-    parser.add_argument("--only", default="", help="time those of ours whose names contain this")
+    parser.add_argument("--only", default="", help="only our functions whose names contain this")
     options = parser.parse_args()
 
     keys = jax.random.split(jax.random.key(0), 3)

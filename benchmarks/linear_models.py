@@ -1,6 +1,6 @@
-"""Linear models against scikit-learn's and against their own matrix products.
+"""Linear models, compared with scikit-learn's and with their own matrix products.
 
-What is timed, with the default threads for everyone:
+All contenders use their default number of threads. The parts are:
 
 - fits: the time to a relative objective gap of 1e-6. Each solver is given the loosest tolerance,
   in half decades, that reaches the gap, found beforehand; then the solvers take turns in
@@ -53,8 +53,8 @@ OURS = "fitzpatrick"
 TOLERANCES = 10.0 ** np.arange(-1, -12, -0.5)
 PATHS = [(name, loss) for name in FEATURES for loss in ("logistic", "fitzpatrick_logistic")]
 PATHS.append(("yeast", "fitzpatrick_sparsemax"))
-PAUSE = 0.2  # seconds; waiting threads spin, and would take cores from whoever is next
-SLOW = 5.0  # seconds from which a peer runs once
+PAUSE = 0.2  # seconds; waiting threads spin, and would take cores from the next contender
+SLOW = 5.0  # a peer that takes longer runs once
 RESULTS = Path(__file__).parent / "results" / "linear_models.json"
 
 Record = dict[str, Any]
@@ -80,7 +80,7 @@ def load(name: str) -> tuple[Any, Any]:
 
 
 def seconds(work: Callable[[], Any]) -> float:
-    """How long it takes; BLAS threads of what ran before are given time to fall asleep."""
+    """Seconds of a call, after a pause in which idle BLAS threads fall asleep."""
     time.sleep(PAUSE)
     start = time.perf_counter()
     work()
@@ -95,7 +95,7 @@ def objective(model: Any, X: Any, labels: Any, alpha: float) -> float:
 
 
 def loosest(value_at: Callable[[float], Any], best: Any) -> float:
-    """The largest tolerance whose fits all come within the gap."""
+    """The largest tolerance with which all fits reach the gap."""
     for tol in TOLERANCES:
         if np.all(np.asarray(value_at(float(tol))) <= (1 + GAP) * np.asarray(best)):
             return float(tol)
@@ -243,18 +243,18 @@ def benchmark_evaluation(rounds: int) -> list[Record]:
 
 
 def resident_megabytes() -> float:
-    """What this process holds now (Linux)."""
+    """The current memory of this process (Linux)."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 2**20
 
 
 def peak_megabytes() -> float:
-    """The most memory this process has had so far (Linux: kilobytes)."""
+    """The peak memory of this process (Linux: kilobytes)."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def sparse_fit() -> None:
-    """Generate, fit, and print what the fit took beyond what was there before."""
+    """Generate data, fit, and print the memory of the fit beyond the data."""
     n, d, k, per_row = 6683, 92401, 10, 100
     rng = np.random.default_rng(0)
     values = rng.random(n * per_row)
@@ -269,7 +269,7 @@ def sparse_fit() -> None:
 
 
 def benchmark_memory(_: int) -> list[Record]:
-    print("\nmemory: a sparse fit, 6683 x 92401 with 100 non-zeros a row, k = 10")
+    print("\nmemory: a sparse fit, 6683 x 92401 with 100 non-zeros per row, k = 10")
     sys.stdout.flush()
     command = [sys.executable, __file__, "sparse-fit"]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -289,7 +289,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("parts", nargs="*", choices=[*PARTS, "sparse-fit", []], default=[])
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--save", action="store_true", help="keep the results of these parts")
+    parser.add_argument("--save", action="store_true", help="store the results of these parts")
     arguments = parser.parse_args()
     if arguments.parts == ["sparse-fit"]:
         sparse_fit()

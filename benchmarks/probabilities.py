@@ -1,18 +1,20 @@
-"""Link against probabilities: log loss and calibration error of classifiers at several tightnesses.
+"""Log loss and calibration error of links and probabilities, at several tightnesses.
 
     python benchmarks/probabilities.py
     python benchmarks/probabilities.py --images FOLDER  # a network on Fashion-MNIST, too
     python benchmarks/probabilities.py --speed cpu  # what they cost; needs PyTorch
     python benchmarks/probabilities.py --speed gpu [--compile]
 
-Linear models (penalty chosen by cross-validation with the log loss of the probabilities) on
-scikit-learn's wine and digits and on noisy synthetic classes; with ``--images`` a small network on
-the four idx files of Fashion-MNIST. Five seeds, which split, draw and initialize: means and their
-standard errors. The calibration error has 15 bins of the highest probability. ``--speed`` times the
-probabilities of the logistic family, for a million rows of 10 classes and 4096 rows of 32768: on
-one thread in units of PyTorch's softmax and of our own; on a GPU, with ``--compile`` also through
-``torch.compile``, in units of PyTorch's softmax, with the largest error of float32 against the core
-in float64, in units of each probability.
+The models are linear (with the penalty chosen by cross-validation with the log loss of the
+probabilities) on scikit-learn's wine and digits and on noisy synthetic classes, and with
+``--images`` a small network on the four idx files of Fashion-MNIST. Five seeds determine splits,
+draws and initial weights; the script prints means and standard errors. The calibration error has 15
+bins of the highest probability.
+
+``--speed`` times the probabilities of the logistic family, for a million rows of 10 classes and
+4096 rows of 32768 classes. On one thread of a CPU, the units are PyTorch's softmax and our own. On
+a GPU, the unit is PyTorch's softmax, ``--compile`` adds ``torch.compile``, and the largest relative
+error of float32 is printed, compared with the core in float64.
 """
 
 import argparse
@@ -142,7 +144,7 @@ def gpu_speed(tightness: float, with_compile: bool) -> None:
 
 
 def cpu_speed() -> None:
-    """Medians of runs in turns, in CPU time, so that other work on the machine matters less."""
+    """Medians of runs in turns, in CPU time, which other load affects less."""
     import torch
     from _timing import Contender, race
 
@@ -171,8 +173,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--images", type=Path, help="folder of Fashion-MNIST's idx files")
     parser.add_argument("--epochs", type=int, default=10)
-    parser.add_argument("--speed", choices=["cpu", "gpu"], help="time them instead")
-    parser.add_argument("--compile", action="store_true", help="on a GPU, by torch.compile, too")
+    parser.add_argument("--speed", choices=["cpu", "gpu"], help="time the probabilities instead")
+    parser.add_argument("--compile", action="store_true", help="on a GPU, also with torch.compile")
     parser.add_argument("--tightness", type=float, default=1.0, help="of --speed gpu")
     arguments = parser.parse_args()
     if arguments.speed is not None:

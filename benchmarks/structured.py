@@ -1,13 +1,12 @@
-"""Structured sets against their peers, in one run.
+"""Structured sets, compared with other libraries in one run.
 
-Projections onto the permutahedron next to a loop over scikit-learn's isotonic regression;
-Sinkhorn's scaling next to POT's, where that is installed, to the same error of the sums; oracle
-calls of ``Polytope`` next to those of away-step Frank-Wolfe. One thread; contenders take turns;
-ratios are of medians, in CPU time, which other work on the machine disturbs least.
-``--gpu`` times projections, links and ranks on a GPU next to the same on one core of its host, and
-next to PyTorch's sort on the GPU: by the clock, until the last result of some calls is there.
-``--learn`` adds what models learn: label ranking (the files of ``FITZPATRICK_DATA``), and the
-shortest paths of a 5 × 5 grid. ``--quick`` is a short version.
+Projections onto the permutahedron are compared with a loop over scikit-learn's isotonic regression,
+Sinkhorn's scaling with POT (if it is installed) at the same error of the sums, and the oracle calls
+of ``Polytope`` with away-step Frank-Wolfe. All run on one thread and take turns. Ratios are ratios
+of medians, in CPU time, which other load affects least. ``--gpu`` compares projections, links and
+ranks on a GPU with one core of its host, and with PyTorch's sort on the GPU, in wall-clock time
+until all results are available. ``--learn`` adds the results of learning: label ranking (with files
+in ``FITZPATRICK_DATA``), and the shortest paths of a 5 × 5 grid. ``--quick`` is a short version.
 """
 
 import argparse
@@ -48,7 +47,7 @@ def loop_over_rows(x: FloatArray, weights: FloatArray) -> FloatArray:
 def versus(
     ours: Callable[[], object], peer: Callable[[], object], repeats: int
 ) -> tuple[float, float]:
-    """Our seconds, and what they are of the peer's."""
+    """Our seconds, and their ratio to the peer's."""
     contenders = [Contender("ours", ours), Contender("peer", peer)]
     times = race(contenders, repeats, cpu_time=True)
     return times["ours"].median, times["ours"].median / times["peer"].median
@@ -70,7 +69,7 @@ def sinkhorn(repeats: int) -> Iterator[tuple[str, float, float | None]]:
     for scale in (1.0, 1e3):
         plan = omega.link(scale * theta)
         error = max(np.abs(plan.sum(axis=axis) - 1).max() for axis in (-1, -2))
-        yield f"error of the sums at regularisation {1 / scale:g}", error, 1e-12
+        yield f"error of the sums at regularization {1 / scale:g}", error, 1e-12
     if find_spec("ot") is None:
         return
     import ot  # type: ignore[import-not-found,unused-ignore]
@@ -161,7 +160,7 @@ def on_gpu(repeats: int) -> Iterator[tuple[str, float, float | None]]:
     ]
     for name, step, x, limit in tasks:
         there = torch.asarray(x, device="cuda")
-        # the core is at its best with NumPy's arrays, and functions of PyTorch take its tensors
+        # the core is fastest with NumPy arrays, and PyTorch functions need tensors
         here = torch.asarray(x) if "soft" in name else x
         n_calls = 1 if x is matrices else 20  # short ones in a row, as in training
         contenders = [
@@ -282,8 +281,8 @@ def shortest_paths() -> Iterator[tuple[str, float, float | None]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
-    parser.add_argument("--learn", action="store_true", help="what models learn, too: minutes")
-    parser.add_argument("--gpu", action="store_true", help="a GPU against the CPU, and no more")
+    parser.add_argument("--learn", action="store_true", help="also train models (minutes)")
+    parser.add_argument("--gpu", action="store_true", help="only compare a GPU with the CPU")
     options = parser.parse_args()
     repeats, n_problems = (3, 2) if options.quick else (9, 10)
     tables = [permutahedron(repeats), sinkhorn(repeats), oracle_calls(n_problems)]

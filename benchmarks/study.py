@@ -4,8 +4,8 @@
     python benchmarks/study.py page
     FITZPATRICK_DATA=DIR python benchmarks/study.py check --share 0.1
 
-``run`` measures what is not on record yet and writes each cell at once; ``page`` writes the tables
-and figures of docs/study.md from the records alone; ``check`` measures some cells again.
+``run`` measures the cells that are not on record and stores each cell at once. ``page`` writes the
+tables and figures of docs/study.md from the records. ``check`` measures some cells again.
 """
 
 import argparse
@@ -66,7 +66,7 @@ def design(part: str, name: str) -> Iterator[Cell]:
 
 
 def available(names: Iterable[str], *, said: set[str]) -> Iterator[str]:
-    """Sets whose files are here; the others are named, once."""
+    """Data sets whose files are available; prints the others once."""
     for name in names:
         try:
             if name in SETS:
@@ -118,7 +118,7 @@ def missing(folder: Path, parts: list[str], sets: list[str], losses: list[str]) 
 
 
 def describe_sets(folder: Path, names: Iterable[str]) -> None:
-    """Add what the page says of these sets to sets.csv; simulations have no rows of their own."""
+    """Add a description of these data sets to sets.csv; simulations have none."""
     path = folder / "sets.csv"
     known = pd.read_csv(path, index_col="name") if path.exists() else pd.DataFrame()
     for name in available((name for name in names if name not in known.index), said=set()):
@@ -163,7 +163,7 @@ def run(folder: Path, arguments: argparse.Namespace) -> None:
 
 
 def check(folder: Path, arguments: argparse.Namespace) -> int:
-    """Measure a share of the records again; True if all agree within one in a thousand."""
+    """Measure a share of the records again; 1 if some differ by more than one in a thousand."""
     jobs: list[Job] = []
     old: dict[tuple[str, Cell], records.Values] = {}
     for part in parts_here(arguments.part or PARTS):
@@ -192,7 +192,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("what", choices=["run", "page", "check"])
     parser.add_argument("--part", action="append", choices=PARTS, help="by default all of them")
-    parser.add_argument("--sets", nargs="*", default=[], help="by default all that are here")
+    parser.add_argument("--sets", nargs="*", default=[], help="by default all that are available")
     parser.add_argument("--losses", nargs="*", default=[], help="by default all")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--share", type=float, default=0.1)

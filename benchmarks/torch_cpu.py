@@ -1,9 +1,10 @@
-"""PyTorch losses and links on a CPU, forward and backward, against peers of the same run.
+"""PyTorch losses and links on a CPU, forward and backward, compared with other libraries.
 
-One thread, float32: a batch of many classes (512 × 4096), one of a small classifier (64 × 10), and
-attention (8 × 8 × 64 × 64, along the last axis). Losses at labels and proportions are compared with
-PyTorch's ``cross_entropy``, links with its ``softmax``, both with the package entmax, if it is
-installed. Contenders take turns, and ratios are of medians. A JSON file keeps the losses.
+The script uses one thread and float32, with a batch of many classes (512 × 4096), a batch of a
+small classifier (64 × 10), and attention (8 × 8 × 64 × 64, along the last axis). Losses of labels
+and proportions are compared with PyTorch's ``cross_entropy``, links with its ``softmax``, and both
+with the package entmax, if it is installed. Contenders take turns, and ratios are ratios of
+medians. The results of losses are stored in a JSON file.
 Run: python benchmarks/torch_cpu.py
 """
 
@@ -30,7 +31,7 @@ except ImportError:
 REPEATS = 15
 NAMES = ("logistic", "sparsemax", "entmax15")
 SHAPES = ((512, 4096), (64, 10), (8, 8, 64, 64))
-# what a run takes to be measurable
+# number of calls in a measurable run
 SCORES_A_RUN = 1 << 17
 
 Function = Callable[..., Tensor]
@@ -70,7 +71,7 @@ def links() -> dict[str, Function]:
 
 
 def measure(shape: tuple[int, ...]) -> Iterator[dict[str, Any]]:
-    """A line for each loss and form of the targets; links are printed alone."""
+    """A line for each loss and form of the targets; links are only printed."""
     generator = torch.Generator().manual_seed(0)
     scores = torch.randn(shape, generator=generator)
     rows = scores.reshape(-1, shape[-1])

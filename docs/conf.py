@@ -1,4 +1,4 @@
-"""How Sphinx builds the site; ``make docs`` runs it, with warnings as errors."""
+"""Configuration of Sphinx; ``make docs`` builds the site, with warnings as errors."""
 
 import os
 import re
@@ -32,8 +32,8 @@ extensions = [
 exclude_patterns = ["_build", "gallery", "results"]
 html_math_renderer = "mathml"
 nitpicky = True
-# No inventory of another project is fetched: the site is built without a network. Types of ours
-# that no page describes are those of fields and arguments in between.
+# The site is built without a network, so no inventories of other projects are loaded. Private types
+# in signatures have no page either.
 nitpick_ignore_regex = [
     (r"py:.*", r"(abc|collections|enum|jax|numpy|pathlib|scipy|sklearn|torch|typing)(\..*)?"),
     (r"py:class", r"fitzpatrick\.(.*\._.*|datasets\.columns\.Column)"),
@@ -47,7 +47,7 @@ autodoc_member_order = "bysource"
 toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"
 napoleon_numpy_docstring = False
-# names and what they mean, without an entry of its own for each in the index
+# attributes get no entries in the index
 napoleon_custom_sections = [("Attributes", "params_style")]
 autosummary_generate = False
 viewcode_follow_imported_members = True
@@ -70,7 +70,7 @@ html_logo = "_static/logo.svg"
 html_favicon = "_static/logo.svg"
 html_context = {"default_mode": "auto"}  # follows the system
 html_search_scorer = str(HERE / "_static" / "scorer.js")
-html_sidebars: dict[str, list[str]] = {"explorer": [], "performance": []}  # pages of no section
+html_sidebars: dict[str, list[str]] = {"explorer": [], "performance": []}  # in no section
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
@@ -92,7 +92,7 @@ OF_EVERY_MODULE = ("extra_repr", "forward")
 
 
 def leave_out(app: object, what: str, name: str, *_: object) -> bool | None:
-    """Methods of a base class's protocol, which scikit-learn and PyTorch explain themselves."""
+    """Skip methods that scikit-learn and PyTorch document themselves."""
     is_routing = name == "get_metadata_routing" or (
         name.startswith("set_") and name.endswith("_request")
     )
@@ -102,18 +102,18 @@ def leave_out(app: object, what: str, name: str, *_: object) -> bool | None:
 def drop_back_links(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
 ) -> None:
-    """Source pages without links back: one file may serve two modules, and viewcode mixes them."""
+    """Remove links from source pages to the reference: viewcode mixes modules that share a file."""
     if page.startswith("_modules/") and "body" in context:
         context["body"] = re.sub(r'<a class="viewcode-back".*?</a>', "", context["body"])
 
 
 def write_explorer(app: Sphinx) -> None:
-    """The page of ``fitzpatrick explore``, which the site links to."""
+    """Write the page of ``fitzpatrick explore``, to which the site links."""
     (HERE / "_static" / "explorer.html").write_text(explorer.page(), encoding="utf-8")
 
 
 def setup(app: Sphinx) -> None:
-    """Connect the rules above."""
+    """Connect the functions above."""
     app.connect("builder-inited", write_explorer)
     app.connect("autodoc-skip-member", leave_out)
     app.connect("html-page-context", drop_back_links)

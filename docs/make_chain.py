@@ -1,4 +1,4 @@
-"""The picture of the chain from a label to its maximizer, into ``docs/figures/chain.svg``."""
+"""Draw the Markov chain from a label to its maximizer, into ``docs/figures/chain.svg``."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 0.87]])
 
 
 def main() -> None:
-    """Three classes as a triangle; arrows as wide as the chain is likely to take them."""
+    """Three classes as a triangle; the width of an arrow is its probability."""
     plt.style.use(STYLE)
     figure, axes = plt.subplots(1, 3, figsize=(10, 3.4))
     for ax, tightness in zip(axes, (0.0, 1.0, 4.0), strict=True):

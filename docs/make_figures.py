@@ -1,8 +1,8 @@
-"""The pictures of the README and the site that no example draws, into ``docs/figures``.
+"""Draw the figures of the README and the site that no example draws, into ``docs/figures``.
 
     python docs/make_figures.py
 
-The losses are computed; the benchmarks are those of the files in ``benchmarks/results``.
+Losses are computed. Benchmarks are read from the files in ``benchmarks/results``.
 """
 
 import csv
@@ -23,7 +23,7 @@ RESULTS = HERE.parent / "benchmarks" / "results"
 GRID: dict[str, Any] = {**FAINT, "alpha": 0.4}
 OURS, PEER = FITZPATRICK["color"], FENCHEL_YOUNG["color"]
 
-Bar = tuple[str, float, bool]  # label, ratio, whether it is ours
+Bar = tuple[str, float, bool]  # label, ratio, True for this library
 
 
 def losses_figure() -> Figure:
@@ -82,7 +82,7 @@ def panels(title: str, columns: dict[str, list[Bar]]) -> Figure:
 
 
 def read_csv(name: str) -> list[dict[str, str]]:
-    """The lines of a benchmark."""
+    """The rows of a benchmark."""
     with (RESULTS / name).open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
@@ -133,7 +133,7 @@ def torch_cpu_figure() -> Figure:
 
 
 def main() -> None:
-    """Draw them all."""
+    """Draw all figures."""
     for draw in (
         losses_figure,
         gpu_links_figure,

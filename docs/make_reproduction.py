@@ -1,11 +1,11 @@
-"""The tables of reproduction.md, from the records of runs.
+"""Write the tables of reproduction.md from the records of runs.
 
     python docs/make_reproduction.py collect FOLDER …    # records → results/
     python docs/make_reproduction.py starts              # unfair, fitted from zero → results/
     python docs/make_reproduction.py between             # unfair, on a finer grid → results/
     python docs/make_reproduction.py                     # results/ → reproduction.md
 
-``FOLDER`` is what ``fitzpatrick reproduce -o`` was given. Text outside the markers is left alone.
+``FOLDER`` is the folder of ``fitzpatrick reproduce -o``. Text outside the markers stays as it is.
 """
 
 import argparse
@@ -46,8 +46,8 @@ DIFFERENCES = RESULTS / "differences.csv"
 STARTS = RESULTS / "unfair_from_zero.csv"
 BETWEEN = RESULTS / "unfair_between.csv"
 TITLES = ("sparsemax", "Fitzpatrick sparsemax", "logistic", "Fitzpatrick logistic")
-LARGE = ("delicious", "tmc2007-500")  # fitted on a GPU, as far as its time went
-MAX_DISTANCE = 0.01  # what counts as agreement with the paper
+LARGE = ("delicious", "tmc2007-500")  # fitted on a GPU, in limited time
+MAX_DISTANCE = 0.01  # differences up to this count as agreement with the paper
 ROWS = (
     ("emotions", "standardize"),
     ("flags", "standardize"),
@@ -64,7 +64,7 @@ Row = tuple[str, str]
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """The committed lines, and the questions that the tables ask of them."""
+    """The committed lines, and the queries of the tables."""
 
     fits: list[FitLine]
     differences: list[DifferenceLine]
@@ -103,14 +103,14 @@ class Results:
         return found
 
     def seeds(self, row: Row, intercept: bool, loss: str) -> list[int]:
-        """Those of the dev splits."""
+        """The seeds of the dev splits of a path."""
         wanted = (*row, intercept, loss)
         return sorted(
             seed for *path, seed in self._by_path if tuple(path) == wanted and seed is not None
         )
 
     def chosen(self, row: Row, intercept: bool, loss: str) -> list[FitLine]:
-        """The fit with the least dev error, one per seed."""
+        """The fit with the smallest dev error, one per seed."""
         alphas = self.choices.get((*row, intercept), {})
         return [
             line
@@ -146,7 +146,7 @@ class Results:
         return None
 
     def better(self, row: Row, rows: str, intercept: bool) -> set[str]:
-        """The better loss of each pair, where the interval excludes zero."""
+        """The better loss of each pair whose interval excludes zero."""
         found = set()
         for loss in PAPER_LOSSES:
             line = self.difference(row, rows, "pair", loss, intercept)
@@ -158,7 +158,7 @@ class Results:
 
 
 def name(row: Row) -> str:
-    """A data set, and under which reading of "normalized"."""
+    """A data set, with the reading of "normalized" for unfair."""
     dataset, features = row
     if dataset == "unfair":
         return f"unfair, {'standardized' if features == 'standardize' else 'as given'}"
@@ -201,7 +201,7 @@ def error_table(results: Results, intercept: bool, rows: str) -> str:
 
 
 def far_from_the_paper(results: Results, rows: str) -> str:
-    """Every cell that is not within MAX_DISTANCE, in words."""
+    """A sentence that lists the cells that are not within MAX_DISTANCE."""
     far = []
     for row in results.rows():
         for loss, title in zip(PAPER_LOSSES, TITLES, strict=True):
@@ -209,13 +209,13 @@ def far_from_the_paper(results: Results, rows: str) -> str:
             if errors and said is not None and abs(mean(errors) - said) > MAX_DISTANCE:
                 far.append(f"{name(row)}, {title} ({signed(mean(errors) - said)})")
     if not far:
-        return f"Every cell is within {number(MAX_DISTANCE, 2)} of the paper's."
-    cells = "; ".join(far)
-    return f"Further than {number(MAX_DISTANCE, 2)} from the paper's: {cells}. All others: nearer."
+        return f"Every cell is within {number(MAX_DISTANCE, 2)} of the paper's number."
+    distance, cells = number(MAX_DISTANCE, 2), "; ".join(far)
+    return f"More than {distance} from the paper's numbers: {cells}. All other cells are closer."
 
 
 def refit_distances(results: Results) -> str:
-    """In how many cells the refitted models are nearer to the paper's numbers than the others."""
+    """The numbers of cells that a refit brings closer to the paper, and further away."""
     counted = []
     for row in results.rows():
         nearer = further = 0
@@ -230,7 +230,7 @@ def refit_distances(results: Results) -> str:
                 further += refit > train
         if nearer + further:
             counted.append(f"{name(row)} {nearer} and {further}")
-    return f"Cells in which a refit is nearer to the paper's, and further: {'; '.join(counted)}."
+    return f"Numbers of cells that a refit brings closer, and further away: {'; '.join(counted)}."
 
 
 def difference_table(results: Results, rows: str, comparison: str) -> str:
@@ -244,7 +244,7 @@ def difference_table(results: Results, rows: str, comparison: str) -> str:
 
 
 def difference_text(line: DifferenceLine | None) -> str:
-    """Bold where it is clearly below zero, italic where clearly above."""
+    """A difference: bold if it is clearly below zero, italic if it is clearly above."""
     if line is None:
         return "not run"
     text = f"{signed(line.mean)} [{signed(line.low)}, {signed(line.high)}]"
@@ -252,18 +252,18 @@ def difference_text(line: DifferenceLine | None) -> str:
 
 
 def intercept_verdicts(results: Results) -> str:
-    """Where the intercept helps, where nothing can be shown, where it harms."""
+    """Sentences on where the intercept helps, harms, or makes no clear difference."""
     sentences = []
-    for rows, words in (("train", "Of"), ("train+dev", "Fitted again to train and dev, of")):
+    for rows, words in (("train", "The"), ("train+dev", "After a refit to train and dev, the")):
         better, worse, neither = by_sign(
             (f"{name(row)} ({title})", results.difference(row, rows, "intercept", loss))
             for row in results.rows()
             for loss, title in zip(PAPER_LOSSES, TITLES, strict=True)
         )
+        cells = len(better + worse + neither)
         sentences.append(
-            f"{words} {len(better + worse + neither)} cells the intercept is better in "
-            f"{len(better)}; it is worse in {listed(worse)}; no difference can be shown in "
-            f"{listed(neither)}."
+            f"{words} intercept is better in {len(better)} of {cells} cells, and worse "
+            f"in {listed(worse)}. There is no clear difference in {listed(neither)}."
         )
     return "\n\n".join(sentences)
 
@@ -280,7 +280,7 @@ def by_sign(lines: Iterable[tuple[str, DifferenceLine | None]]) -> tuple[list[st
 
 
 def listed(names: list[str]) -> str:
-    """How many, and which."""
+    """The number of names, and the names."""
     return f"{len(names)}: {', '.join(names)}" if names else "none"
 
 
@@ -300,13 +300,13 @@ def alpha_table(results: Results) -> str:
 
 
 def counts(alphas: list[float]) -> str:
-    """How often each was chosen."""
+    """The penalties, and how often each was chosen."""
     found = sorted(Counter(alphas).items(), reverse=True)
     return ", ".join(f"{alpha:g}" if len(found) == 1 else f"{alpha:g} ({n}×)" for alpha, n in found)
 
 
 def nearest_table(results: Results) -> str:
-    """Fitted to train and dev: the α of the grid whose error is nearest to the paper's."""
+    """Fits to train and dev: the α of the grid whose error is closest to the paper's."""
     body = []
     for row in results.rows():
         cells = []
@@ -325,7 +325,7 @@ def nearest_table(results: Results) -> str:
 
 
 def unfair_table(results: Results) -> str:
-    """The lowest test error over the grid, mean over the splits: no choice on dev is better."""
+    """The lowest mean test error over the grid, which no choice on dev can improve."""
     body = []
     for row in (row for row in results.rows() if row[0] == "unfair"):
         cells = []
@@ -345,7 +345,7 @@ def unfair_table(results: Results) -> str:
 
 
 def between_table(results: Results) -> str:
-    """Unfair, as given, fitted to train and dev on a finer grid: where the paper's numbers lie."""
+    """Penalties of a finer grid between which unfair, as given, has the paper's numbers."""
     row = ("unfair", "none")
     body = []
     for loss, title in zip(PAPER_LOSSES, TITLES, strict=True):
@@ -358,7 +358,7 @@ def between_table(results: Results) -> str:
                 alphas = f"{one.alpha:g} and {two.alpha:g}"
                 errors = f"{number(one.test_error)} and {number(two.test_error)}"
                 body.append([title, number(said, 3), alphas, errors, chosen])
-    head = ["loss", "paper", "between α =", "test errors there", "dev chooses, on the grid"]
+    head = ["loss", "paper", "between α =", "test errors there", "chosen on dev, on the grid"]
     return table(head, body)
 
 
@@ -382,7 +382,7 @@ def starts_table(results: Results) -> str:
 
 
 def verdicts(results: Results) -> str:
-    """Which of a pair is better, in words."""
+    """Sentences on which loss of a pair is better."""
     sentences = []
     for intercept, words in ((False, "Without"), (True, "With")):
         fitzpatrick, fenchel_young, neither = by_sign(
@@ -394,15 +394,15 @@ def verdicts(results: Results) -> str:
             for loss in ("sparsemax", "logistic")
         )
         sentences.append(
-            f"{words} an intercept, the Fitzpatrick loss is better in {listed(fitzpatrick)}; the "
-            f"Fenchel-Young loss in {listed(fenchel_young)}; no difference can be shown in "
-            f"{listed(neither)}."
+            f"{words} an intercept, the Fitzpatrick loss is better in {listed(fitzpatrick)}. The "
+            f"Fenchel-Young loss is better in {listed(fenchel_young)}. There is no clear "
+            f"difference in {listed(neither)}."
         )
     return "\n\n".join(sentences)
 
 
 def runs_table(results: Results) -> str:
-    """What was fitted, by what, and whether it converged."""
+    """The fits, the device that computed them, and how many did not converge."""
     body = []
     for row in results.rows():
         for intercept in (False, True):
@@ -432,7 +432,7 @@ def runs_table(results: Results) -> str:
 
 
 def convergence(results: Results) -> str:
-    """Whether every model that is tested converged, and how far the others are from the choice."""
+    """Whether all tested models converged, and how far the other fits are from being chosen."""
     tested, margins = [], []
     for row, intercept, loss, _ in results.paths():
         whole = {line.alpha: line for line in results.grid(row, intercept, loss, None)}
@@ -444,21 +444,21 @@ def convergence(results: Results) -> str:
             ]
     missing = sum(not line.converged for line in tested)
     said = (
-        f"All {len(tested) // 2} models that dev chose, and those with their α on train and dev, "
-        "converged."
+        f"All {len(tested) // 2} models that were chosen on dev, and the models with the same α on "
+        "train and dev, converged."
         if not missing
-        else f"Of {len(tested)} models that are tested, {missing} did not converge."
+        else f"Of {len(tested)} tested models, {missing} did not converge."
     )
     if margins and not missing:
         said += (
-            f" The {len(margins)} fits to train that did not have dev errors at least "
-            f"{100 * min(margins):.2g} % above the least of their path."
+            f" {len(margins)} fits to train did not converge. Their dev errors are at least "
+            f"{100 * min(margins):.2g} % above the smallest dev error of their path."
         )
     return said
 
 
 def truncated(results: Results) -> str:
-    """The paths that were not fitted to the end of the grid: how high the dev error is there."""
+    """The paths that end before the weakest penalty, and their dev errors there."""
     body: dict[tuple[str, ...], list[str]] = {}
     complete = rising = 0
     for row, intercept, loss, title in results.paths():
@@ -477,17 +477,17 @@ def truncated(results: Results) -> str:
             body.setdefault((*about, f"{whole[-1].alpha:g}"), []).append("train and dev")
     if not body:
         return "All paths were fitted over the whole grid."
-    head = ["data set", "intercept", "loss", "weakest α", "split: dev error there / least"]
+    head = ["data set", "intercept", "loss", "weakest α", "split: dev error there / smallest"]
     rows = [[*key, ", ".join(heights)] for key, heights in body.items()]
     said = (
-        f"Of the {complete} complete paths of splits of {' and '.join(LARGE)}, {rising} have dev "
-        "errors that rise from the chosen penalty on to the weakest."
+        f"{complete} paths of splits of {' and '.join(LARGE)} are complete. In {rising} of them, "
+        "the dev error rises from the chosen penalty to the weakest."
     )
     return said + "\n\n" + table(head, rows)
 
 
 def ends(results: Results) -> str:
-    """The choices that have no weaker, or no stronger, penalty beside them."""
+    """The choices at the weakest or strongest penalty of the grid."""
     body, total, early = [], 0, 0
     for row, intercept, loss, title in results.paths():
         found: dict[float, list[str]] = {}
@@ -503,15 +503,15 @@ def ends(results: Results) -> str:
     count = sum(len(line[-1].split(", ")) for line in body)
     weakest = sum(len(line[-1].split(", ")) for line in body if line[3] == f"{DEFAULT_ALPHAS[0]:g}")
     said = (
-        f"Of the {total} choices of dev, {count} are an end of the grid, so that the least dev "
-        f"error may lie beyond it; {early - weakest or 'none'} are the last α of a path that ends "
-        "early."
+        f"Of the {total} choices on dev, {count} are at an end of the grid, so the smallest dev "
+        f"error may lie beyond it. {early - weakest or 'None'} are at the last α of a path that "
+        "ends early."
     )
     return said + "\n\n" + table(["data set", "intercept", "loss", "α", "splits"], body)
 
 
 def iterations(results: Results) -> str:
-    """How many the weak penalties take on tmc2007-500, without → with an intercept."""
+    """Iterations for weak penalties on tmc2007-500, without → with an intercept."""
     row, alphas, body = ("tmc2007-500", "standardize"), (1.0, 0.1, 0.01), []
     for loss, title in zip(PAPER_LOSSES, TITLES, strict=True):
         cells = []
@@ -531,7 +531,7 @@ def iterations(results: Results) -> str:
 
 
 def merged(body: list[list[str]]) -> list[list[str]]:
-    """Two lines that say the same of both pairs become one."""
+    """Merge two lines that are equal for both pairs of losses."""
     out: list[list[str]] = []
     for line in body:
         last = out[-1] if out else None
@@ -543,7 +543,7 @@ def merged(body: list[list[str]]) -> list[list[str]]:
 
 
 def cost_table(results: Results) -> str:
-    """Seconds of one path, mean over the splits; where the whole grid was fitted by NumPy."""
+    """Mean seconds of one path, if the whole grid was fitted with NumPy."""
     body = []
     for row in results.rows():
         cells = []
@@ -587,7 +587,7 @@ _MARKED = re.compile(r"(<!-- made: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL
 
 
 def filled(text: str, results: Results) -> str:
-    """The page with every marked part made anew."""
+    """The page with every marked part replaced."""
     return _MARKED.sub(
         lambda found: f"{found[1]}{paragraphs_of(TABLES[found[2]](results))}\n{found[3]}",
         text,
@@ -595,7 +595,7 @@ def filled(text: str, results: Results) -> str:
 
 
 def paragraphs_of(text: str) -> str:
-    """Sentences wrapped as the rest of the page is; tables as they are."""
+    """Wrapped sentences, and unchanged tables."""
     return "\n\n".join(
         part if part.startswith("|") else textwrap.fill(part, 100, break_on_hyphens=False)
         for part in text.split("\n\n")

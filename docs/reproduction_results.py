@@ -1,4 +1,4 @@
-"""Records and committed results of the reproduction: runs put together, models compared."""
+"""Records and committed results of the reproduction: merge runs, compare models."""
 
 import csv
 import json
@@ -20,14 +20,14 @@ Grids = dict[FitPath, list[Record]]
 Errors = dict[int, np.ndarray]  # of the test samples, by seed
 RunKey = tuple[str, str, bool]  # data set, scaling of the features, intercept
 
-# of the stores of a data set; the fingerprint stands for the files' checksums
+# settings in which the stores of a data set can differ; the fingerprint covers the checksums
 _MAY_DIFFER = ("device", "alphas", "checksums", "scaling", "intercept")
 _MILLIONTH = 1e-6
 
 
 @dataclass(frozen=True)
 class FitLine:
-    """One fit, as ``reproduce`` writes it to its CSV file."""
+    """One fit, as in the CSV file of ``reproduce``."""
 
     dataset: str
     features: str  # "standardize" or "none"
@@ -35,14 +35,14 @@ class FitLine:
     loss: str
     seed: int | None  # of the dev split; None for a fit to train and dev together
     alpha: float
-    dev_error: float  # NaN where there is none
+    dev_error: float  # NaN for a fit to train and dev
     test_error: float
     zeros: float
     n_iter: int
     converged: bool
     seconds: float
     device: str
-    tightness: float | None = None  # where it is not that of the loss's name
+    tightness: float | None = None  # if it differs from the default of the loss
     model: str = "linear"
     rounds: int | None = None
 
@@ -56,9 +56,9 @@ class DifferenceLine:
         features: ``"standardize"`` or ``"none"``.
         rows: ``"train"``, or ``"train+dev"`` for the models of ``refit``.
         comparison: ``"pair"``: Fitzpatrick minus Fenchel-Young; ``"intercept"``: with an intercept
-            minus without, each with the α that dev chose; ``"intercept, same α"``: both with the α
-            that dev chose without an intercept.
-        intercept: whether a pair was fitted with one; None where it is what is compared.
+            minus without, each with its own α; ``"intercept, same α"``: both with the α that was
+            chosen without an intercept.
+        intercept: True if a pair was fitted with one; None for comparisons of intercepts.
         loss: the (first) loss.
         mean: difference of the test errors, averaged over the seeds.
         low: lower end of its interval.
@@ -81,7 +81,7 @@ class Run:
     """All fits of one data set with one scaling and with or without an intercept.
 
     Attributes:
-        settings: of its stores, as far as they share them, and the checksums of the data.
+        settings: the common settings of its stores, and the checksums of the data.
         grids: the fits of each path, from the strongest penalty to the weakest.
     """
 
@@ -94,10 +94,10 @@ class Models:
     """The models of one run that comparisons need.
 
     Attributes:
-        settings: those of the run.
-        chosen: the α that dev chose, by path.
-        errors: squared errors of the test samples, by path and α: of the chosen models, those with
-            the α that was chosen without an intercept, and both fitted to train and dev.
+        settings: the settings of the run.
+        chosen: the α that was chosen on dev, by path.
+        errors: squared errors of the test samples, by path and α, for the chosen models, for the
+            models with the α that was chosen without an intercept, and for refits of both.
     """
 
     settings: dict[str, Any]
@@ -108,8 +108,8 @@ class Models:
 def load_runs(*folders: Path) -> dict[RunKey, Run]:
     """All records below some folders, by data set, scaling of the features and intercept.
 
-    Stores of the same three are put together. They may be of other losses, alphas or devices;
-    stores of one data set with other data or other settings of the solver are an error.
+    Stores with the same three are merged, even with different losses, alphas or devices. Stores of
+    one data set with different data or solver settings raise an error.
     """
     runs: dict[RunKey, Run] = {}
     first: dict[str, tuple[str, dict[str, Any]]] = {}
@@ -145,7 +145,7 @@ def _path_of(name: str) -> FitPath:
 
 
 def compared_models(runs: dict[RunKey, Run]) -> dict[RunKey, Models]:
-    """What comparisons need of each run."""
+    """The parts of each run that comparisons need."""
     chosen = {
         key: {
             path: choose(grid).setting for path, grid in run.grids.items() if path.seed is not None
@@ -191,7 +191,7 @@ def write_models(folder: Path, models: dict[RunKey, Models]) -> None:
 
 
 def read_models(folder: Path) -> dict[RunKey, Models]:
-    """What :func:`write_models` wrote."""
+    """Read the files of :func:`write_models`."""
     models: dict[RunKey, Models] = {}
     for about in json.loads((folder / "models.json").read_text(encoding="utf-8")):
         choices = about.pop("chosen")
@@ -208,7 +208,7 @@ def read_models(folder: Path) -> dict[RunKey, Models]:
 
 
 def _start(key: RunKey) -> str:
-    """How the names of a run's entries start."""
+    """The prefix of the names of a run's entries."""
     _, features, intercept = key
     return f"{features}/{'intercept' if intercept else 'none'}/"
 
@@ -217,7 +217,7 @@ Comparison = tuple[str, bool | None, str, Errors, Errors]  # what, intercept, lo
 
 
 def difference_lines(models: dict[RunKey, Models]) -> list[DifferenceLine]:
-    """Every comparison that the models allow, over the seeds that both sides have."""
+    """All possible comparisons of the models, over the common seeds."""
     about, deltas = [], []
     for (dataset, features, intercept), run in models.items():
         without = models.get((dataset, features, False)) if intercept else None
@@ -230,7 +230,7 @@ def difference_lines(models: dict[RunKey, Models]) -> list[DifferenceLine]:
                     deltas.append(np.stack([first[seed] - second[seed] for seed in seeds]))
                     about.append((dataset, features, rows, what, fitted_with, loss))
     intervals: dict[int, tuple[float, float]] = {}
-    for shape in {delta.shape for delta in deltas}:  # those of one shape share their resamples
+    for shape in {delta.shape for delta in deltas}:  # equal shapes share their resamples
         same = [i for i, delta in enumerate(deltas) if delta.shape == shape]
         resampled = resampled_means(np.stack([deltas[i] for i in same]))
         intervals |= dict(zip(same, map(percentile_interval, resampled), strict=True))
@@ -259,7 +259,7 @@ def _comparisons(
 
 
 def _tested(run: Models, chosen: dict[FitPath, float], rows: str) -> dict[str, Errors]:
-    """Errors of the test samples by loss and seed, with the alphas that some run's dev chose."""
+    """Errors of the test samples by loss and seed, for the chosen alphas of a run."""
     found: dict[str, Errors] = {}
     for path, alpha in chosen.items():
         where = path if rows == "train" else FitPath(path.loss, None)
@@ -281,7 +281,7 @@ _PARSE: dict[str, Callable[[str], Any]] = {
 
 
 def from_csv(path: Path, kind: type[Line]) -> list[Line]:
-    """The lines of a file that :func:`to_csv` wrote."""
+    """Read the lines of a file of :func:`to_csv`."""
     parse = {
         field.name: _PARSE[str(getattr(field.type, "__name__", field.type))]
         for field in fields(kind)

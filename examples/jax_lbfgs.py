@@ -4,10 +4,10 @@ The model has scores X W, and the objective is
 
     sum over the rows of L(y_i, W x_i) + (λ/2) ‖W‖²,
 
-convex in W, so that L-BFGS finds its minimum. Targets are proportions drawn around the link of a
-true model. For every loss the minimum is found from W = 0 by ``optax.lbfgs`` in one compiled loop,
-and the fits are compared: by the gradient that is left, by the loss at the optimum, and by the
-squared error of the predicted proportions on fresh data.
+which is convex in W. Targets are proportions, drawn around the link of a true model. For every
+loss, ``optax.lbfgs`` minimizes the objective from W = 0 in one compiled loop. The script compares
+the fits by their final gradient, their objective, and the squared error of the predicted
+proportions on new data.
 
 Run: pip install optax; python examples/jax_lbfgs.py [--fast]
 """
@@ -23,7 +23,7 @@ import optax
 
 import fitzpatrick.jax as fj
 
-# loss → its link, which it shares with its partner
+# loss → its link; a Fenchel-Young loss and its Fitzpatrick loss have the same link
 LINKS = {
     "logistic": fj.softmax,
     "fitzpatrick_logistic": fj.softmax,
@@ -34,7 +34,7 @@ PENALTY = 1.0
 
 
 class Fit(NamedTuple):
-    """Weights at the end, the objective and the largest entry of its gradient, and the steps."""
+    """Final weights, the objective, the largest entry of its gradient, and the number of steps."""
 
     weights: jax.Array
     value: jax.Array
@@ -45,7 +45,7 @@ class Fit(NamedTuple):
 def minimize(
     objective: Callable[[jax.Array], jax.Array], start: jax.Array, max_steps: int, tolerance: float
 ) -> Fit:
-    """L-BFGS with optax's line search, as one loop on the device."""
+    """L-BFGS with optax's line search, in one loop on the device."""
     solver = optax.lbfgs()
     value_and_gradient = optax.value_and_grad_from_state(objective)
 

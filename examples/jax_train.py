@@ -1,8 +1,8 @@
 """Train a linear and a small neural classifier with optax, once per loss.
 
-The data are scikit-learn's digits, 8 x 8 images in ten classes. Every loss sees the same model,
-the same start and the same batches; what changes is the function of the scores, and the link that
-turns scores into probabilities.
+The data are scikit-learn's digits, 8 x 8 images in ten classes. Model, initial weights and batches
+are the same for every loss. Only the loss function and the link, which turns scores into
+probabilities, differ.
 
 Run: pip install optax; python examples/jax_train.py [--fast]
 """
@@ -20,7 +20,7 @@ from sklearn.model_selection import train_test_split
 
 import fitzpatrick.jax as fj
 
-# loss → its link, which it shares with its partner
+# loss → its link; a Fenchel-Young loss and its Fitzpatrick loss have the same link
 LINKS = {
     "logistic": fj.softmax,
     "fitzpatrick_logistic": fj.softmax,
@@ -41,7 +41,7 @@ def init(key: jax.Array, sizes: list[int]) -> Params:
 
 
 def scores(params: Params, x: jax.Array) -> jax.Array:
-    """The last layer's outputs, one score per class."""
+    """The outputs of the last layer, one score per class."""
     *hidden, (weights, bias) = params
     for w, b in hidden:
         x = jax.nn.relu(x @ w + b)

@@ -1,7 +1,7 @@
-"""Predict, then optimize: costs of the edges of a grid, learned from the paths that were best.
+"""Predict, then optimize: learn the costs of the edges of a grid from shortest paths.
 
-The oracle is SciPy's solver of shortest paths. ``Polytope`` makes a projection of it, and the
-Fitzpatrick sparseMAP loss of its paths trains a linear model of the costs.
+The oracle is SciPy's shortest-path solver. ``Polytope`` turns it into a projection, and the
+Fitzpatrick sparseMAP loss of the paths trains a linear model of the costs.
 
 Run: python examples/shortest_path.py
 """
@@ -27,7 +27,7 @@ PLACES = {edge: at for at, edge in enumerate(EDGES)}
 def shortest_path(costs: np.ndarray) -> np.ndarray:
     """The edges of the shortest path between opposite corners, as zeros and ones."""
     n = SIDE * SIDE
-    # all paths have the same number of edges: a constant makes costs positive, as dijkstra wants
+    # all paths have the same number of edges, so a constant makes costs positive for dijkstra
     positive = costs - costs.min() + 1.0
     graph = sparse.csr_array((positive, (STARTS, ENDS)), shape=(n, n))
     before = dijkstra(graph, indices=0, return_predecessors=True)[1]
@@ -39,7 +39,7 @@ def shortest_path(costs: np.ndarray) -> np.ndarray:
 
 
 def main(n_train: int = 60, n_test: int = 200, n_steps: int = 25, tightness: float = 1.0) -> None:
-    """Learn costs from paths alone, and compare the paths that they lead to with the best."""
+    """Learn costs from paths only, and compare the resulting paths with the shortest paths."""
     rng = np.random.default_rng(0)
     n = n_train + n_test
     features = np.hstack([rng.normal(size=(n, 5)), np.ones((n, 1))])
@@ -51,10 +51,10 @@ def main(n_train: int = 60, n_test: int = 200, n_steps: int = 25, tightness: flo
     X, y = features[:n_train], paths[:n_train]
     W, active = np.zeros((len(EDGES), 6)), None
     for _ in range(n_steps):
-        # the maximizer of the loss is the projection of a mixture of scores and targets
+        # the maximizer of the loss is the projection of a combination of scores and targets
         mixture = (X @ W.T + tightness * y) / (1 + tightness)
         solution = paths_of_scores.solve(mixture, start=active)
-        active = solution.active  # the next projection starts where this one ended
+        active = solution.active  # the next projection starts from these vertices
         W -= 0.5 * (solution.point - y).T @ X / n_train
     print(f"largest gap of the last projections: {solution.gap.max():.1e}")
 

@@ -1,4 +1,4 @@
-"""A classifier in a pipeline: a grid search over its tightness, and a sparse link, on digits.
+"""A classifier on digits: a pipeline, a grid search over the tightness, and a sparse link.
 
 Run: python examples/sklearn_classifier.py
 """
@@ -12,7 +12,7 @@ from fitzpatrick.linear_model import FitzpatrickClassifier
 
 
 def main() -> None:
-    """Search over tightnesses and penalties, then look at the candidates of a sparse link."""
+    """Search tightness and penalty, then count the candidates of a sparse link."""
     X, y = load_digits(return_X_y=True)
     X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
     search = GridSearchCV(

@@ -1,4 +1,4 @@
-"""Label proportions of yeast genes: choose penalty and tightness, compare links.
+"""Label proportions of yeast genes: choose penalty and tightness, and compare links.
 
 Run: python examples/sklearn_proportions.py
 """
@@ -10,7 +10,7 @@ from fitzpatrick.preprocessing import label_proportions
 
 
 def main() -> None:
-    """Fit one model per link, with the alpha and the tightness that cross-validation chooses."""
+    """Fit one model per link, with alpha and tightness chosen by cross-validation."""
     yeast = load_dataset("yeast")
     y_train, y_test = label_proportions(yeast.train.Y), label_proportions(yeast.test.Y)
     print(

@@ -1,7 +1,7 @@
 """A small network on scikit-learn's digits, trained with each loss of the package.
 
-Every loss is used in the same way, one line apart: those on the simplex take class indices, those
-of separate entries one-hot rows. The curves show the error on held-out digits.
+Only the criterion differs between losses. Losses on the simplex take class indices, entry-wise
+losses take one-hot rows. The curves show the error on held-out digits.
 
     python examples/torch_digits.py --figure digits.png
 """
@@ -20,7 +20,7 @@ from fitzpatrick.torch import LossModule
 
 
 def takes_labels(name: str) -> bool:
-    """Whether the targets of a loss are class indices."""
+    """True if the targets of a loss are class indices."""
     return fp.get_loss(name).regularizer.domain.has_labels
 
 
@@ -79,14 +79,14 @@ def plot(curves: dict[str, torch.Tensor], path: Path) -> None:
 
 
 def main(arguments: list[str] | None = None) -> dict[str, float]:
-    """Train, print and return the last test errors, the mean of some random starts."""
+    """Train, print and return the final test errors, as means over several random starts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--losses", nargs="+", default=fp.loss_names(), choices=fp.loss_names())
     parser.add_argument("--epochs", type=int, default=30)
-    parser.add_argument("--seeds", type=int, default=3, help="random starts to take the mean of")
+    parser.add_argument("--seeds", type=int, default=3, help="number of random starts")
     parser.add_argument("--figure", type=Path, help="write the curves to this image")
     options = parser.parse_args(arguments)
-    torch.set_num_threads(1)  # more threads only wait for each other in so small a network
+    torch.set_num_threads(1)  # one thread is enough for a small network
     curves = {}
     for name in options.losses:
         runs = [train(name, options.epochs, seed) for seed in range(options.seeds)]

@@ -1,8 +1,8 @@
-"""Distil a small transformer into a smaller one, from the top k log-probabilities that it leaves.
+"""Distill a small transformer into a smaller one, from its top k log-probabilities.
 
-The teacher learns the text of ``torch_text.py`` letter by letter. Then only its top k letters of
-each place are kept, as a file of a large teacher would have them, and a student with a quarter of
-the width learns from these lists, through a head that never holds all scores. Seconds on a CPU.
+The teacher learns the text of ``torch_text.py`` letter by letter. Only its top k letters at each
+position are kept, as in a file from a large teacher. A student with a quarter of the width learns
+from these lists, with a head that never holds all scores. The script takes a few seconds on a CPU.
 
     python examples/torch_distil.py
     python examples/torch_distil.py --top 2 --rest renormalize
@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> tuple[list[float], float, float]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--loss", default="fitzpatrick_logistic", choices=TEXTS["LOSSES"])
     parser.add_argument("--steps", type=int, default=200)
-    parser.add_argument("--top", type=int, default=4, help="letters that the teacher leaves")
+    parser.add_argument("--top", type=int, default=4, help="number of letters that are kept")
     parser.add_argument("--rest", default="bucket", choices=["bucket", "renormalize"])
     parser.add_argument("--temperature", type=float, default=1.0)
     options = parser.parse_args(arguments)

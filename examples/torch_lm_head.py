@@ -1,14 +1,14 @@
 """The head of a language model: hidden states to a large vocabulary, with padding ignored.
 
-The model learns by heart which token follows another. The last layer and the loss are one function,
-which never holds the scores of all tokens; with ``--all-scores`` they are two, as usual. The small
-size takes some seconds on a CPU; the large one, 8192 tokens and 131072 words in bfloat16, is for a
-GPU.
+The model memorizes which token follows another. The last layer and the loss are one function, which
+never holds the scores of all tokens. With ``--all-scores`` they are two functions, as usual. The
+small size takes a few seconds on a CPU. The large size, 8192 tokens and 131072 words in bfloat16,
+is for a GPU.
 
     python examples/torch_lm_head.py
     python examples/torch_lm_head.py --size large --device cuda
     python examples/torch_lm_head.py --loss logistic        # cross-entropy
-    python examples/torch_lm_head.py --tightness 0.5        # between the two
+    python examples/torch_lm_head.py --tightness 0.5        # between logistic and Fitzpatrick
     python examples/torch_lm_head.py --all-scores           # more memory
 """
 
@@ -27,7 +27,7 @@ LABEL_LOSSES = [name for name in fp.loss_names() if fp.get_loss(name).regularize
 
 @dataclass(frozen=True)
 class Size:
-    """How many words and tokens, how wide the hidden states, and their precision."""
+    """Numbers of words and tokens, width of the hidden states, and their dtype."""
 
     words: int
     tokens: int
@@ -43,14 +43,14 @@ SIZES = {
 
 
 def main(arguments: list[str] | None = None) -> list[float]:
-    """Train, print what comes out, and return the loss of each step."""
+    """Train, print the results, and return the loss of each step."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--loss", default="fitzpatrick_logistic", choices=LABEL_LOSSES)
     parser.add_argument("--tightness", type=float, help="for a Fitzpatrick loss, other than 1")
     parser.add_argument("--size", default="small", choices=SIZES)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--steps", type=int, default=30)
-    parser.add_argument("--all-scores", action="store_true", help="a layer, then a loss")
+    parser.add_argument("--all-scores", action="store_true", help="first the layer, then the loss")
     options = parser.parse_args(arguments)
     size, device = SIZES[options.size], torch.device(options.device)
     torch.manual_seed(0)
@@ -78,7 +78,7 @@ def main(arguments: list[str] | None = None) -> list[float]:
         losses.append(mean.item())
         if step % 3 == 0 or step == options.steps - 1:
             print(f"step {step:3d}  loss {losses[-1]:.4f}")
-    print(f"{1e3 * (time.perf_counter() - start) / options.steps:.1f} ms a step")
+    print(f"{1e3 * (time.perf_counter() - start) / options.steps:.1f} ms per step")
     if device.type == "cuda":
         print(f"{torch.cuda.max_memory_allocated(device) / 2**30:.1f} GiB at most")
     return losses

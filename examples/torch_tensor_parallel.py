@@ -1,12 +1,12 @@
-"""A language model's head over two processes: each has half of the vocabulary.
+"""The head of a language model in two processes, each with half of the vocabulary.
 
-The hidden layer is the same in both processes, the last layer is cut along its classes. The loss
-is the same number in both, and so is the gradient of the hidden layer: it needs no reduction of
-its own. What travels for each row is three numbers for the loss, and the gradient of its features.
+The hidden layer is the same in both processes, and the last layer is divided along its classes. The
+loss and the gradient of the hidden layer are the same in both processes, without another reduction.
+For each row, the processes exchange three numbers for the loss, and the gradient of its features.
 
     python examples/torch_tensor_parallel.py --processes 2 --loss fitzpatrick_logistic
 
-The script trains in one process, too, and compares the two.
+The script also trains in one process, and compares the results.
 """
 
 import argparse
@@ -18,7 +18,7 @@ import torch.multiprocessing as multiprocessing
 
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 
-ROWS, FEATURES, HIDDEN, VOCABULARY = 256, 16, 32, 1001  # no multiple of the processes
+ROWS, FEATURES, HIDDEN, VOCABULARY = 256, 16, 32, 1001  # not a multiple of the number of processes
 
 
 def make_problem() -> tuple[torch.Tensor, torch.Tensor, list[torch.Tensor]]:
@@ -56,7 +56,7 @@ def train(
 
 
 def train_part(rank: int, processes: int, folder: str, loss_name: str, steps: int) -> None:
-    """One of the processes; the first one compares the result with that of one process."""
+    """One of the processes; the first compares the result with training in one process."""
     torch.set_num_threads(1)
     address = f"file://{folder}/rendezvous"
     distributed.init_process_group(
@@ -71,7 +71,7 @@ def train_part(rank: int, processes: int, folder: str, loss_name: str, steps: in
         difference = max(difference, (weight - expected_weight).abs().max().item())
         print(f"loss {losses[0]:.4f} -> {losses[-1]:.4f} in {steps} steps, {processes} processes")
         print(f"largest difference to one process: {difference:.1e}")
-        # steps add up the rounding errors of float64, and nothing else
+        # the steps accumulate rounding errors of float64 only
         if difference > 1e-9:
             raise RuntimeError(f"{processes} processes and one differ by {difference:.1e}")
     distributed.barrier()

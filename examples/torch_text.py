@@ -1,7 +1,7 @@
 """A small transformer that learns a text letter by letter, with a loss that never holds all scores.
 
-One flag decides between the Fitzpatrick logistic loss and cross-entropy; everything else, the layer
-that ends the network included, stays as it is. Seconds on a CPU.
+The option ``--loss`` selects the loss; the rest of the network stays the same, including its last
+layer. The script takes a few seconds on a CPU.
 
     python examples/torch_text.py
     python examples/torch_text.py --loss logistic           # cross-entropy
@@ -41,7 +41,7 @@ def encode(text: str) -> Tensor:
 
 
 class Transformer(nn.Module):
-    """Hidden states of letters, each of which sees those before it alone."""
+    """Hidden states of letters, with causal attention."""
 
     def __init__(self, width: int = WIDTH, layers: int = 2) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class Transformer(nn.Module):
 
 
 def recite(model: Transformer, head: nn.Module, start: str, length: int) -> str:
-    """Go on with a text, always with the likeliest letter."""
+    """Continue a text, always with the most probable letter."""
     text = start
     for _ in range(length):
         hidden = model(encode(text[-CONTEXT:])[None])
@@ -70,7 +70,7 @@ def recite(model: Transformer, head: nn.Module, start: str, length: int) -> str:
 
 
 def main(arguments: list[str] | None = None) -> tuple[list[float], str]:
-    """Train, print what the model recites, and return the losses and that text."""
+    """Train, print the text that the model recites, and return the losses and the text."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--loss", default="fitzpatrick_logistic", choices=LOSSES)
     parser.add_argument("--tightness", type=float, help="for a Fitzpatrick loss, other than 1")

@@ -1,4 +1,4 @@
-"""Pages in Markdown: their code blocks, and how to run what a reader would type."""
+"""Markdown pages: find their code blocks, and run the code and the commands."""
 
 import ast
 import doctest
@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 _BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
-# an expression, and the number that it has, to as many digits as are written
+# an expression, and its value in a comment, to the given digits
 _CLAIM = re.compile(r"^(\S.*?)  # (-?\d+\.\d+)(?:$|,)", re.MULTILINE)
 
 
@@ -36,7 +36,7 @@ def blocks(page: Path) -> list[Block]:
 
 
 def skip_without_packages(page: Path) -> None:
-    """Leave out pages about a library that is not installed."""
+    """Skip pages about a library that is not installed."""
     code = "\n".join(block.text for block in blocks(page) if block.language == "python")
     for package in ("torch", "jax"):
         if re.search(rf"^(import|from) (fitzpatrick\.)?{package}\b", code, re.MULTILINE):
@@ -60,14 +60,14 @@ def run_python(text: str, page: Path, names: dict[str, Any]) -> None:
     for expression, number in _CLAIM.findall(text):
         if isinstance(ast.parse(expression).body[0], ast.Expr):
             digits = len(number.split(".")[1])
-            # half a unit of the last digit, as rounding leaves it, and something for other CPUs
+            # half a unit of the last digit for rounding, and a margin for other CPUs
             expected = pytest.approx(float(number), abs=0.6 * 10**-digits)
             assert float(eval(expression, names)) == expected, expression
 
 
 @dataclass(frozen=True)
 class Command:
-    """A line that a reader types, and the lines below it that it prints."""
+    """A command, and the lines of its output that the page shows."""
 
     words: list[str]
     shown: list[str]
@@ -84,12 +84,12 @@ def commands(block: Block) -> Iterator[Command]:
 
 
 def masked(line: str) -> str:
-    """Without numbers, stars and the width of columns: fits on other machines differ a little."""
+    """A line without numbers, stars and column widths: fits differ slightly between machines."""
     return " ".join(re.sub(r"[-+]?\d*\.?\d+(e[-+]\d+)?%?|\*|n/a|–|,", " ", line).split())
 
 
 def run_command(command: Command, run: Callable[..., tuple[int, str, str]]) -> None:
-    """Run a command of ours, and look for the lines that the page shows."""
+    """Run a ``fitzpatrick`` command, and compare its output with the lines on the page."""
     assert command.words[0] == "fitzpatrick"
     jobs = ("-j", "1") if command.words[1] == "compare" else ()
     code, out, err = run(*command.words[1:], *jobs)

@@ -1,4 +1,4 @@
-"""The examples of the gallery run without a warning, and their pictures show what the text says."""
+"""The gallery examples run without warnings, and their figures show what the text says."""
 
 import ast
 import contextlib
@@ -32,7 +32,7 @@ def run(monkeypatch):
         return variables, [plt.figure(number) for number in plt.get_fignums()]
 
     mpl.use("Agg")
-    monkeypatch.setattr(plt, "show", lambda: None)  # it warns where there is a display
+    monkeypatch.setattr(plt, "show", lambda: None)  # it warns if there is a display
     with mpl.rc_context():
         yield execute
     plt.close("all")
@@ -40,7 +40,7 @@ def run(monkeypatch):
 
 @contextlib.contextmanager
 def _same_threads(torch):
-    """Some examples ask PyTorch for one thread; the other tests keep theirs."""
+    """Restore the number of threads of PyTorch, which some examples set to one."""
     threads = None if torch is None else torch.get_num_threads()
     try:
         yield
@@ -50,7 +50,7 @@ def _same_threads(torch):
 
 
 def _imports(path):
-    """The packages that a script imports and Python does not have."""
+    """The third-party packages that a script imports."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -102,7 +102,7 @@ def test_corrected_probabilities_are_calibrated(run):
     for line in corrected.get_lines()[:-1]:
         assert distance(line) < 0.02
     assert [len(axes.containers) for axes in intervals.axes] == [1, len(variables["FAMILY"])]
-    # each of five coefficients within four standard errors of what it was drawn with
+    # each of five coefficients is within four standard errors of its true value
     table = variables["tables"][0][1]
     exact = variables["truth"] * variables["slope"].mean()
     assert (np.abs(table["coef"] - exact) < 4 * table["std_err"]).all()
@@ -119,7 +119,7 @@ def test_a_regularizer_of_ones_own_has_the_link_that_it_should(run):
     assert with_budget < without
 
 
-# How many axes the figures of these have; ``make test-all`` runs the others, too.
+# The number of axes in the figures of these examples; ``make test-all`` also runs the others.
 AXES = {
     "losses": [6, 3],
     "level_sets": [6, 3],
@@ -143,7 +143,7 @@ def test_every_picture_has_data_and_labels(run, name):
 
 
 def _is_labeled(figure: Figure) -> bool:
-    """Whether something says what is seen, and on which axes where there are any."""
+    """True if the figure has a title, and its axes, if any, have labels."""
     has_title = bool(figure.get_suptitle()) or any(axes.get_title() for axes in figure.axes)
     bare = [axes for axes in figure.axes if axes.axison and not axes.images]
     return has_title and (not bare or any(axes.get_xlabel() or axes.get_ylabel() for axes in bare))

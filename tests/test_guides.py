@@ -1,4 +1,4 @@
-"""The guides run as they are written, and what they build gets all that the package offers."""
+"""The code of the guides runs, and its classes work in the whole package."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ TIGHTNESSES = (0.0, 0.5, 1.0, 2.0, 10.0)
 
 
 def run_guide(name: str) -> dict[str, Any]:
-    """The names that the code blocks of a guide leave behind."""
+    """The names that the code blocks of a guide define."""
     code = [block.text for block in blocks(DOCS / name) if block.language == "python"]
     assert code, name
     names: dict[str, Any] = {"__name__": name}
@@ -54,7 +54,7 @@ def test_the_guide_to_a_set_runs(capsys: pytest.CaptureFixture[str]) -> None:
         # values of the size of ⟨y, θ⟩ = 10 · 5, in float64
         np.testing.assert_allclose(values[0], values[1], rtol=1e-12, atol=1e-11)
         products = [loss.hessian_product(y, theta, v) for loss in losses]
-        # a central difference has eps^(2/3) of the scale of x, but at the few kinks
+        # a central difference is exact to eps^(2/3) of the scale of x, except at the few kinks
         off = np.abs(products[0] - products[1]).max(axis=1) > 1e-6
         assert off.mean() < 0.2
 
@@ -67,7 +67,7 @@ def test_labels_and_sparse_targets_of_a_new_regularizer(elastic: Any, tightness:
     for other, target in ((labels, one_hot), (sparse.csr_array(y), y)):
         value, gradient = loss.value_and_gradient(target, theta)
         same_value, same_gradient = loss.value_and_gradient(other, theta)
-        # two ways to the same sums of six terms
+        # two ways to compute sums of six terms
         np.testing.assert_allclose(same_value, value, rtol=1e-13, atol=1e-14)
         np.testing.assert_allclose(same_gradient, gradient, rtol=0, atol=1e-14)
         assert np.all(value >= 0)

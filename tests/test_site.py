@@ -1,4 +1,4 @@
-"""The README and the site say what is true: code runs, commands exist, nothing is missing.
+"""The README and the site are correct: code runs, commands exist, no public name is missing.
 
 Sphinx itself is not needed here; ``make docs`` builds the site and checks its links.
 """
@@ -17,7 +17,7 @@ from .markdown import DOCS, ROOT, blocks, commands, run_command, run_python, ski
 
 README = ROOT / "README.md"
 MAX_WORDS = 800
-# These have tests of their own: with data files, several processes, stand-ins for other libraries.
+# These have separate tests, with data files, several processes or stand-ins for libraries.
 ELSEWHERE = (
     "add_a_regularizer.md",
     "add_a_set.md",
@@ -48,7 +48,7 @@ def test_the_readme_is_short():
 
 @pytest.mark.parametrize("number", range(3))
 def test_snippets_of_the_readme_run(number):
-    """Each pasted into a fresh interpreter."""
+    """Each block runs with its own names."""
     snippets = [block.text for block in blocks(README) if block.language == "python"]
     assert len(snippets) == 3
     skip_without_packages(README)
@@ -57,7 +57,7 @@ def test_snippets_of_the_readme_run(number):
 
 @pytest.mark.parametrize("page", TO_RUN, ids=name_of)
 def test_a_page_runs_as_it_is_written(page, run, tmp_path, monkeypatch):
-    """In order, as a reader would type it; commands without output are for the next test."""
+    """Blocks run in order; commands without output belong to the next test."""
     skip_without_packages(page)
     monkeypatch.chdir(tmp_path)
     names = {"__name__": page.stem}
@@ -88,7 +88,7 @@ def test_commands_have_these_options(page, targets_of_make):
             if program == "fitzpatrick" and words:
                 context = group.make_context(program, words, resilient_parsing=True)
                 _, subcommand, rest = group.resolve_command(context, words)
-                # raises for an option that the command has not
+                # raises for an unknown option
                 subcommand.make_parser(context).parse_args(rest)
 
 

@@ -1,4 +1,4 @@
-"""The study: its statistics, what a kill leaves, and a page from a few records; no data needed."""
+"""The study: statistics, interrupted records, and a page from a few records, without data files."""
 
 import argparse
 import dataclasses
@@ -79,7 +79,7 @@ def test_bayesian_signed_rank():
     one = np.asarray([0.02, -0.03, 0.05, 0.04, -0.01, 0.03])
     left, right = (bayesian_signed_rank(sign * one, 0.01) for sign in (1, -1))
     assert left.sum() == pytest.approx(1)
-    # two runs of draws: four standard deviations of a share
+    # two sets of draws: four standard deviations of a share
     np.testing.assert_allclose(left, right[::-1], atol=4 * np.sqrt(0.25 / 20_000))
 
 
@@ -124,7 +124,7 @@ def test_a_cell_beats_the_mean_and_is_reproducible(toy, part):
 
 
 def test_networks_that_are_trained_at_once_are_those_that_are_trained_alone(toy, monkeypatch):
-    """Sums over other shapes: float32 through at most 200 epochs of four steps."""
+    """Sums over other shapes round differently: float32, at most 200 epochs of four steps."""
     Y = np.random.default_rng(4).dirichlet(np.ones(3), size=96)  # so that epochs differ
     task = dataclasses.replace(toy, Y=Y)
     monkeypatch.setattr(fits, "BATCH", 16)
@@ -263,7 +263,7 @@ def test_the_published_errors_on_yeast_alpha():
     if not list(study.available(["yeast_alpha"], said={"yeast_alpha"})):
         pytest.skip("FITZPATRICK_DATA does not name a folder with label_distributions/yeast_alpha")
     folds = [fits.measure("folds", Cell("yeast_alpha", fold, "logistic", 0.0)) for fold in range(3)]
-    # which folds the authors had is unknown; each of ours is within three percent of the mean
+    # the folds of the authors are unknown; each of ours is within three percent of the mean
     for name, published in page.PUBLISHED.items():
         assert np.mean([fold[name] for fold in folds]) == pytest.approx(published, rel=0.03), name
 
@@ -307,7 +307,7 @@ def test_a_page_from_few_records(tmp_path, monkeypatch):
     row = next(line for line in lines if line.startswith("| logistic, c = 4 | 6 |"))
     assert "| 0 (0) | 6 (6) |" in row
     row = next(line for line in lines if line.startswith("| entmax15, c = 4 | 6 |"))
-    assert "| 0 (0) | 5 (5) |" in row  # what a finer grid takes back is no verdict
+    assert "| 0 (0) | 5 (5) |" in row  # a difference that a finer grid removes is no verdict
     (counts,) = (line for line in lines if line.startswith("| random splits | eighths"))
     assert counts.split(" | ")[-1] == "1 |"
     one, chosen = (

@@ -1,9 +1,9 @@
-"""Checks the built site: every link leads somewhere, and nothing is fetched from a network.
+"""Check the built site: every link has a target, and no asset comes from a network.
 
     python tools/check_site.py docs/_build/html
 
-Sphinx resolves its own references. This reads what it wrote: links and assets of every page, and
-the names of the reference.
+Sphinx resolves its own references. This script checks the built pages: links and assets, and the
+names of the reference.
 """
 
 import sys
@@ -15,7 +15,7 @@ from public_names import described_names, public_modules
 from sphinx.util.inventory import InventoryFile
 
 ROOT = Path(__file__).resolve().parent.parent
-# what a browser fetches by itself, tag by tag; a link is followed by its reader alone
+# what a browser loads without a click, by tag
 ASSETS = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
 
 
@@ -30,7 +30,7 @@ class Page(HTMLParser):
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note what the tag points to."""
+        """Record the targets of the tag."""
         given = {name: value for name, value in attrs if value is not None}
         self.ids |= {given[name] for name in ("id", "name") if name in given}
         if tag == "a" and "href" in given:
@@ -40,7 +40,7 @@ class Page(HTMLParser):
 
 
 def faults_of_links(folder: Path) -> list[str]:
-    """Links and assets that lead nowhere, and assets from elsewhere."""
+    """Links and assets without a target, and assets from other sites."""
     pages = {path: Page(path) for path in folder.rglob("*.html") if "_static" not in path.parts}
     faults = []
     for path, page in pages.items():
@@ -77,7 +77,7 @@ def faults_of_reference(folder: Path) -> list[str]:
 
 
 def main() -> int:
-    """Print the faults; 1 if there are any."""
+    """Print the faults; return 1 if there are any."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "docs" / "_build" / "html").resolve()
     faults = faults_of_links(folder) + faults_of_reference(folder)
     print(*faults[:50], sep="\n", end="\n" if faults else "")

@@ -1,11 +1,12 @@
-"""Damaged and odd files for every reader: the answer is what is right or one sentence, and soon.
+"""Fuzz every reader with damaged files: it must return a correct result or one error, in time.
 
 ``make fuzz SECONDS=60`` runs all targets in turn with a new seed, which is printed; ``python
 tools/fuzz.py --seed N`` repeats a run. A case is a valid file with a few mutations. A reader must
-return a :class:`DataError` of one line; a table of finite numbers, whose recipe survives JSON and
-makes the same features of the same file again; a model whose coefficients are finite and that
-survives being saved again; or the very record that was written. Anything else, and any case that
-takes longer than ``MAX_SECONDS``, ends the run with the file's content in ``fuzz-case.*``.
+return one of the following: a :class:`DataError` of one line; a table of finite numbers, whose
+recipe survives JSON and makes the same features from the same file; a model with finite
+coefficients that can be saved again; or exactly the record that was written. Any other result, and
+any case that takes longer than ``MAX_SECONDS``, ends the run and stores the file in
+``fuzz-case.*``.
 """
 
 import argparse
@@ -37,12 +38,12 @@ MAX_SECONDS, MAX_MEMORY = 10.0, 4 << 30
 
 
 class ReaderFailureError(AssertionError):
-    """An answer that no reader may give."""
+    """A result that no reader may return."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """A reader: valid files, words that matter to it, and how it is called."""
+    """A reader: valid files, words with a meaning in them, and how to call it."""
 
     suffix: str
     examples: tuple[bytes, ...]
@@ -205,7 +206,7 @@ TARGETS: Mapping[str, Target] = {
 
 
 def mutated(content: bytes, words: tuple[bytes, ...], draw: random.Random) -> bytes:
-    """A valid file with some damage."""
+    """A valid file with a few mutations."""
     result = content
     for _ in range(draw.choice((0, 1, 1, 1, 2, 2, 3, 10))):
         start, word, kind = draw.randrange(len(result) + 1), draw.choice(words), draw.randrange(13)
@@ -250,7 +251,7 @@ def main() -> None:
     """Run all targets in turn until the time is up."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--seed", type=int, default=None, help="of the run; a new one each time")
+    parser.add_argument("--seed", type=int, default=None, help="by default a new one")
     parser.add_argument("--targets", default=",".join(TARGETS), help=f"among {', '.join(TARGETS)}")
     arguments = parser.parse_args()
     seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(2**32)

@@ -1,4 +1,4 @@
-"""The layers of the package, what imports what, and a picture of both.
+"""The layers of the package, the imports between modules, and a figure of both.
 
     python tools/layers.py
 
@@ -36,17 +36,17 @@ LEVEL = {name: level for level, (_, layer) in enumerate(LAYERS) for name in laye
 
 
 def sources() -> list[Path]:
-    """Every module of the package but its own ``__init__``."""
+    """Every module of the package except its ``__init__``."""
     return sorted(p for p in SOURCE.rglob("*.py") if p != SOURCE / "__init__.py")
 
 
 def component(path: Path) -> str:
-    """The part of the package that a file belongs to: a module or a folder right under it."""
+    """The component of a file: a module or a folder directly in the package."""
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
 def imported_components(path: Path) -> Iterator[tuple[int, str]]:
-    """Line and component of each import from within the package, deferred imports included."""
+    """Line and component of each import within the package, including deferred imports."""
     package = ["fitzpatrick", *path.relative_to(SOURCE).parent.parts]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -54,7 +54,7 @@ def imported_components(path: Path) -> Iterator[tuple[int, str]]:
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else []
             module = ".".join([*base, *([node.module] if node.module else [])])
-            # "from . import x" may name modules, "from .x import y" names what is in one
+            # "from . import x" can name modules, "from .x import y" names their contents
             names = [f"{module}.{alias.name}" for alias in node.names]
         else:
             continue
@@ -65,7 +65,7 @@ def imported_components(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def edges() -> set[tuple[str, str]]:
-    """(importer, imported), without those that follow from others."""
+    """(importer, imported), without pairs that follow from others."""
     direct: dict[str, set[str]] = {name: set() for name in LEVEL}
     for path in sources():
         found = {target for _, target in imported_components(path)}
@@ -83,7 +83,7 @@ def edges() -> set[tuple[str, str]]:
 
 
 def picture() -> str:
-    """The layers as boxes, the highest on top, and lines from each module to what it imports."""
+    """The layers as boxes, the highest on top, and lines from each module to its imports."""
     width, step, box, height, left = 860, 54, 112, 30, 170
     place = {
         name: (

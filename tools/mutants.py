@@ -1,13 +1,13 @@
-"""Seeds bugs, one at a time, and says which ones the tests do not notice.
+"""Seed bugs, one at a time, and list those that the tests do not detect.
 
-Each mutant of ``mutants.toml`` replaces one piece of text of one file, in a copy of the tree, and
-names the quickest tests that should fail. It is killed where they do. Its text must occur exactly
-once in the file: what has fallen behind the code is called stale, and is an error like a survivor.
-A mutant that changes nothing that can be seen says so in its ``reason``, and may survive.
+Each mutant of ``mutants.toml`` replaces one piece of text in one file, in a copy of the tree, and
+names the fastest tests that should fail. If they fail, the mutant is killed. The text must occur
+exactly once in the file; otherwise the mutant is stale, which is an error like a survivor. A mutant
+without an observable effect has a ``reason``, and may survive.
 
-    python tools/mutants.py                  # all of them, which takes about half an hour
-    python tools/mutants.py --only tsallis   # those whose name or file has this word
-    python tools/mutants.py --check          # only whether the list fits the code
+    python tools/mutants.py                  # all mutants, which takes about half an hour
+    python tools/mutants.py --only tsallis   # mutants whose name or file contains this word
+    python tools/mutants.py --check          # only check for stale mutants
 """
 
 import argparse
@@ -29,12 +29,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = ("src", "tests", "docs", "examples", "tools", "benchmarks")
 MAX_SECONDS = 900
-# signals by which a process ends that went wrong in compiled code; others come from outside
+# signals of crashes in compiled code; other signals come from outside
 CRASHES = (signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV)
 
 
 class Result(Enum):
-    """What became of a mutant."""
+    """The result of a mutant."""
 
     KILLED = "killed"
     SURVIVED = "SURVIVED"
@@ -44,7 +44,7 @@ class Result(Enum):
 
     @property
     def is_fine(self) -> bool:
-        """Whether nobody has to do anything about it."""
+        """True if the result needs no action."""
         return self in (Result.KILLED, Result.EXCUSED)
 
 
@@ -53,13 +53,13 @@ class Mutant:
     """One seeded bug.
 
     Attributes:
-        name: what is wrong.
-        file: where.
-        find: the text to replace, once in the file.
-        replace: by what.
-        tests: files or folders, or tests in them, that should fail.
-        select: which of their tests to run, an expression for ``pytest -k``.
-        reason: why nobody can notice it, if so.
+        name: a description of the bug.
+        file: the file with the bug.
+        find: the text to replace, which occurs once in the file.
+        replace: the new text.
+        tests: files, folders or tests that should fail.
+        select: an expression for ``pytest -k``, which selects among them.
+        reason: why the bug has no observable effect, if it has none.
     """
 
     name: str
@@ -72,18 +72,18 @@ class Mutant:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """Of pytest."""
+        """The arguments of pytest."""
         return (*self.tests, "-k", self.select) if self.select else self.tests
 
     @property
     def is_stale(self) -> bool:
-        """Whether the list has fallen behind the code."""
+        """True if the text does not occur exactly once in the file."""
         file = ROOT / self.file
         return not file.is_file() or file.read_text().count(self.find) != 1
 
     @contextmanager
     def seeded(self, root: Path) -> Iterator[None]:
-        """The bug in the copy below ``root``, which is as before afterwards."""
+        """Apply the bug to the copy in ``root``, and revert it afterwards."""
         path = root / self.file
         before = path.read_text()
         path.write_text(before.replace(self.find, self.replace))
@@ -94,7 +94,7 @@ class Mutant:
 
 
 def read_mutants(path: Path) -> list[Mutant]:
-    """The list."""
+    """The mutants of ``mutants.toml``."""
     rows = tomllib.loads(path.read_text())["mutant"]
     mutants = [Mutant(**{**row, "tests": tuple(row["tests"])}) for row in rows]
     names = [mutant.name for mutant in mutants]
@@ -105,7 +105,7 @@ def read_mutants(path: Path) -> list[Mutant]:
 
 
 def copy_tree(target: Path) -> None:
-    """What the tests need, without compiled files."""
+    """Copy the files that the tests need, without compiled files."""
     ignore = shutil.ignore_patterns("__pycache__", "*.nbc", "*.nbi", "_build")
     for part in PARTS:
         if (ROOT / part).is_dir():
@@ -116,12 +116,12 @@ def copy_tree(target: Path) -> None:
 
 
 def run_tests(root: Path, arguments: tuple[str, ...], numba_cache: Path) -> bool:
-    """Whether the tests pass in a copy of the tree."""
+    """True if the tests pass in a copy of the tree."""
     environment = {
         **os.environ,
         "PYTHONPATH": str(root / "src"),
         "JAX_PLATFORMS": "cpu",
-        # a file that changes twice in a second must not be taken for what it was
+        # a file that changes twice in a second must not be mistaken for its old version
         "PYTHONDONTWRITEBYTECODE": "1",
         "NUMBA_CACHE_DIR": str(numba_cache),
     }
@@ -138,7 +138,7 @@ def run_tests(root: Path, arguments: tuple[str, ...], numba_cache: Path) -> bool
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return False  # an endless loop is noticed, too
+        return False  # an endless loop counts as a failure
     if -done.returncode in CRASHES:
         return False
     if done.returncode not in (0, 1, 2):
@@ -152,7 +152,7 @@ def try_mutant(mutant: Mutant, root: Path, known: dict[tuple[str, ...], bool]) -
         return Result.STALE
     shared = root / "numba"
     with mutant.seeded(root), tempfile.TemporaryDirectory() as own:
-        # Numba does not see that what a cached function calls has changed
+        # Numba does not notice changes in the callees of a cached function
         cache = Path(own) if "engines/compiled" in mutant.file else shared
         survived = run_tests(root, mutant.arguments, cache)
     if survived:
@@ -163,12 +163,12 @@ def try_mutant(mutant: Mutant, root: Path, known: dict[tuple[str, ...], bool]) -
 
 
 def main() -> int:
-    """Try all mutants, and print what became of them."""
+    """Try all mutants, and print their results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="a word in the name or the file")
     parser.add_argument("--part", default="1/1", help="such as 2/4, the second quarter of the list")
     parser.add_argument("--jobs", type=int, default=1, help="mutants at a time")
-    parser.add_argument("--check", action="store_true", help="only look for stale mutants")
+    parser.add_argument("--check", action="store_true", help="only report stale mutants")
     arguments = parser.parse_args()
     part, parts = map(int, arguments.part.split("/"))
     mutants = [
@@ -186,7 +186,7 @@ def main() -> int:
 
 
 def _try_all(mutants: list[Mutant], jobs: int) -> Iterator[Result]:
-    """The results in order, each printed when it is there."""
+    """The results in order, each printed as soon as it is available."""
     with (
         tempfile.TemporaryDirectory() as folder,
         concurrent.futures.ThreadPoolExecutor(jobs) as pool,

@@ -1,4 +1,4 @@
-"""Which names are public, and on which page of the reference each belongs."""
+"""The public names, and the page of the reference that describes each of them."""
 
 import sys
 from importlib import import_module
@@ -11,7 +11,7 @@ import fitzpatrick
 
 
 def _import_keras_losses() -> None:
-    """Import ``fitzpatrick.keras``, which has a docstring even where Keras is not installed."""
+    """Import ``fitzpatrick.keras``, with a stand-in if Keras is not installed."""
     if find_spec("keras") is None:
         stand_in: Any = ModuleType("keras")
         stand_in.losses = SimpleNamespace(Loss=object)
@@ -31,14 +31,14 @@ _import_keras_losses()
 
 
 def public_modules() -> list[str]:
-    """The modules with an ``__all__`` whose names have no underscore in front."""
+    """The modules with an ``__all__`` and without a leading underscore."""
     found = walk_packages(fitzpatrick.__path__, "fitzpatrick.")
     names = [info.name for info in found if "._" not in info.name and ".triton" not in info.name]
     return ["fitzpatrick", *(name for name in names if hasattr(import_module(name), "__all__"))]
 
 
 def described_names(module: str) -> list[str]:
-    """What the page of a module describes: no modules, and nothing that a package above exports."""
+    """The names on the page of a module: no modules, and no names that a parent package exports."""
     exported = import_module(module)
     above = module.split(".")[:-1]
     packages = [import_module(".".join(above[: i + 1])) for i in range(len(above))]

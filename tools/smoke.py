@@ -1,8 +1,8 @@
-"""Whether an installed wheel works with its base dependencies alone.
+"""Check that an installed wheel works with its base dependencies only.
 
     python tools/smoke.py
 
-For an environment with the wheel and nothing else; docs/releasing.md says how to make one.
+Run this in an environment with only the wheel; docs/releasing.md says how to create it.
 """
 
 import subprocess
@@ -25,14 +25,14 @@ EXTRAS = ("jax", "matplotlib", "numba", "pooch", "rich", "torch", "typer")
 
 
 def expect(is_true: bool, what: str) -> None:
-    """Say what was checked, and end the run if it does not hold."""
+    """Print the result of a check, and exit if it failed."""
     print("ok  " if is_true else "FAIL", what)
     if not is_true:
         raise SystemExit(1)
 
 
 def main() -> None:
-    """Check the environment, then every part that needs no extra."""
+    """Check the environment, and then every part that needs no extra."""
     expect(not Path(fp.__file__).is_relative_to(SOURCE), f"installed in {Path(fp.__file__).parent}")
     found = [name for name in EXTRAS if find_spec(name) is not None]
     expect(not found, f"no extra is installed{': ' + ', '.join(found) if found else ''}")

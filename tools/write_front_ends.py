@@ -1,9 +1,9 @@
-"""Write what the front ends have for every name of the registry: functions, and PyTorch modules.
+"""Write the functions and PyTorch modules of the front ends, for every named loss.
 
-Three files have a part that is written by hand, with the losses that explain the arguments of their
-kind. The others follow from the signatures of these, and are written below it as plain source that
-an editor, ``inspect``, a type checker and a documentation tool can read. Run it after a change to
-the registry, to one of these signatures or to this script:
+Each of three files begins with a part that is written by hand. It has the losses that document the
+arguments of their kind. The script derives the other losses from their signatures, and writes them
+below as plain source code for editors, ``inspect``, type checkers and documentation tools. Run it
+after a change to the registry, to one of these signatures or to this script:
 
     python tools/write_front_ends.py
 """
@@ -23,9 +23,9 @@ from fitzpatrick.torch._losses import supports_pos_weight
 SOURCE = Path(__file__).parents[1] / "src" / "fitzpatrick"
 MARK = "# Everything below is written by tools/write_front_ends.py: change that and run it again.\n"
 WIDTH = 100
-# The losses whose functions explain the arguments, and have all of them.
+# The losses whose functions document all arguments.
 OF_CLASSES, OF_ENTRIES = "fitzpatrick_logistic", "fitzpatrick_sigmoid"
-# A link of the registry, and the name that everybody knows it by.
+# A link of the registry, and its common name.
 JAX_ALIASES = {"logistic": "softmax"}
 FORMULAS = {
     "Fenchel-Young": r"    .. math:: \Omega(y) + \Omega^*(\theta) - \langle y, \theta\rangle",
@@ -40,7 +40,7 @@ TARGETS = {
 
 
 def pack(parts: list[str], indent: int) -> str:
-    """Parameters or arguments, several a line."""
+    """Parameters or arguments, several per line."""
     text = " ".join(part.replace(" ", "\0") + "," for part in parts)
     start = " " * indent
     return textwrap.fill(
@@ -54,17 +54,17 @@ def pack(parts: list[str], indent: int) -> str:
 
 
 def call(head: str, arguments: list[str]) -> str:
-    """A statement that ends in a call, with its arguments below one another."""
+    """A statement that ends in a call, with one argument per line."""
     return f"{head}({pack(arguments, len(head) + 1).lstrip().removesuffix(',')})"
 
 
 def listed(name: str, items: list[str]) -> str:
-    """A list of names, one a line."""
+    """A list of names, one per line."""
     return f"{name} = [\n" + "".join(f'    "{item}",\n' for item in sorted(items)) + "]\n"
 
 
 def texts(parameters: list[inspect.Parameter], *, has_star: bool = False) -> list[str]:
-    """Parameters as they stand in a signature."""
+    """Parameters as in a signature."""
     found = []
     for parameter in parameters:
         if parameter.kind is parameter.KEYWORD_ONLY and not has_star:
@@ -90,17 +90,17 @@ class Named:
 
     @property
     def pair(self) -> str:
-        """The name of the regularizer, which is that of its link and of its Fenchel-Young loss."""
+        """The name of the regularizer, its link and its Fenchel-Young loss."""
         return ends(self.name)[0]
 
     @property
     def is_tight(self) -> bool:
-        """True if the loss has a tightness to choose."""
+        """True if the loss takes a tightness."""
         return fp.get_loss(self.name).tightness > 0
 
     @property
     def family(self) -> str:
-        """The end of the family that has the name."""
+        """The kind of the named loss, in words."""
         return "Fitzpatrick" if self.is_tight else "Fenchel-Young"
 
     @property
@@ -110,7 +110,7 @@ class Named:
 
     @property
     def explained(self) -> str:
-        """The function that explains the arguments."""
+        """The function that documents the arguments."""
         prefix = "linear_" * (self.kind == "linear_class")
         return f"{prefix}{OF_ENTRIES if self.kind == 'entry' else OF_CLASSES}_loss"
 
@@ -131,7 +131,7 @@ class Named:
     """'''
 
     def parameters(self, function: Callable[..., Any]) -> list[inspect.Parameter]:
-        """Those of the function that explains them, if this loss has them."""
+        """The parameters of the documenting function that this loss also has."""
         left_out = [] if self.is_tight else ["tightness"]
         left_out += [] if supports_pos_weight(self.omega) else ["pos_weight"]
         return [p for n, p in inspect.signature(function).parameters.items() if n not in left_out]
@@ -308,7 +308,7 @@ def {name}(scores: ArrayLike, axis: int = -1, where: ArrayLike | None = None) ->
 '''
 
 
-# Losses in JAX of a regularizer with an order: its class, and the tightness if there is one.
+# Losses in JAX of a regularizer with an order: its class, and the tightness, if any.
 JAX_ORDERS: dict[str, tuple[str, float | None]] = {
     "entmax": ("Tsallis", 0.0),
     "fitzpatrick_entmax": ("Tsallis", 1.0),
@@ -346,7 +346,7 @@ def {name}_loss{suffix}(
 
 
 def registry() -> list[Named]:
-    """Every loss, and every loss on the simplex once more, with a linear layer."""
+    """Every loss, and every loss on the simplex also with a linear layer."""
     plain = [
         Named(name, "class" if fp.get_loss(name).regularizer.domain.has_labels else "entry")
         for name in fp.loss_names()
@@ -355,7 +355,7 @@ def registry() -> list[Named]:
 
 
 def complete(path: str, names: Callable[[str], list[str]], parts: list[str]) -> tuple[Path, str]:
-    """A file with what is written below its mark; the public names follow from what is above it."""
+    """A file with the generated part below its mark, and public names from the part above."""
     file = SOURCE / path
     above = file.read_text().partition(MARK)[0]
     tree = "\n".join(parts).rstrip("\n")
@@ -369,7 +369,7 @@ def defined(text: str, keyword: str) -> list[str]:
 
 
 def files() -> dict[Path, str]:
-    """Every file, and its text."""
+    """Every file, with its text."""
     losses, links = registry(), list(regularizers_by_name())
     written = [loss for loss in losses if loss.function != loss.explained]
     functions = [loss.write_function() for loss in written] + [write_link(n) for n in sorted(links)]

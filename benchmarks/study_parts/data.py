@@ -1,7 +1,7 @@
 """The data sets of the study, each with the SHA-256 of its files.
 
-Files are read from the folder that FITZPATRICK_DATA names; Fashion-MNIST from Debian's package
-``dataset-fashion-mnist``, or from the folder; the rest comes with scikit-learn.
+Files are read from the folder FITZPATRICK_DATA, Fashion-MNIST also from Debian's package
+``dataset-fashion-mnist``. Other data sets come with scikit-learn.
 """
 
 import functools
@@ -31,12 +31,12 @@ LDL = "label distributions"
 
 
 class MissingDataError(Exception):
-    """A set's files are not here, or not those of the study."""
+    """The files of a data set are missing, or differ from the files of the study."""
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A data set as it is learned from.
+    """A data set for learning.
 
     Attributes:
         name: as in the tables.
@@ -73,7 +73,7 @@ class Task:
         return np.eye(int(self.Y.max()) + 1)[self.Y] if self.has_labels else self.Y
 
     def split(self, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """Rows to learn from, and a quarter of all rows to test on, at random."""
+        """Random rows for training, and a random quarter of all rows for testing."""
         rows = np.random.default_rng(seed).permutation(self.X.shape[0])
         n_test = len(rows) // 4
         return rows[n_test:][: self.max_train], rows[:n_test][: self.max_test]
@@ -94,7 +94,7 @@ def check(name: str, content: bytes) -> None:
 
 
 def content_of(name: str, *folders: Path) -> bytes:
-    """The bytes of a file in one of the folders, checked."""
+    """The bytes of a file in one of the folders, with a verified checksum."""
     own = os.environ.get("FITZPATRICK_DATA")
     for folder in (*([Path(own)] if own else []), *folders):
         if (folder / name).exists():
@@ -129,8 +129,8 @@ def multi_label(name: str, d: int, k: int) -> Task:
 def text_labels(name: str, d: int, k: int, max_train: int = 2000) -> Task:
     """Rows of words, of length one; classes that never occur are left out.
 
-    Where a few rows have more features, features are rotated into the span of the rows, which
-    changes no fit with a quadratic penalty.
+    If there are more features than rows, features are rotated into the span of the rows, which does
+    not change a fit with a quadratic penalty.
     """
     X, Y = lines_of_labels(f"study/{name}.svm.gz", d, k)
     X, Y = normalize(X), label_proportions(Y[:, Y.any(axis=0)])
@@ -179,7 +179,7 @@ def words_of(texts: pd.Series) -> Any:
 
 
 def annotators(name: str) -> Task:
-    """The share of annotators who said yes of a text."""
+    """The share of annotators who said yes to a text."""
     frame = table(f"study/{name}.csv.gz")
     return Task(name, "votes", words_of(frame["text"]), columns(frame, "d"), TEXT, False)
 
@@ -265,8 +265,8 @@ SETS: dict[str, Callable[[], Task]] = {  # roughly from small to large
 
 @functools.lru_cache(4)
 def load(name: str) -> Task:
-    """A data set by its name; MissingDataError if its files are not here or not the study's."""
+    """Load a data set; MissingDataError if its files are missing or differ."""
     task = SETS[name]()
-    if not sparse.issparse(task.X):  # constant columns say nothing
+    if not sparse.issparse(task.X):  # constant columns have no information
         task = replace(task, X=task.X[:, np.ptp(task.X, axis=0) > 0])
     return task

@@ -14,7 +14,7 @@ LIMIT = 10.0  # percent; larger differences are drawn at the edge
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a file that depends on the numbers alone."""
+    """Write a file that depends only on the numbers."""
     with mpl.rc_context({"svg.hashsalt": "study"}):
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None, dpi=120)
 
@@ -42,7 +42,7 @@ def tightness(path: Path, found: dict[str, dict[str, pd.DataFrame]]) -> None:
 
 
 def ranks(path: Path, names: list[str], found: Ranks) -> None:
-    """A critical-difference picture: bars join candidates that cannot be told apart."""
+    """A critical-difference diagram: bars connect candidates that do not differ significantly."""
     order = np.argsort(found.mean)
     low, high, half = 1, len(names), (len(names) + 1) // 2
     bars = cliques(found.mean[order], found.critical)

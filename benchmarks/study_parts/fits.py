@@ -1,7 +1,7 @@
 """One cell of the study: a model with one loss, fitted to one split and tested.
 
-What a model may choose, it chooses inside of the training part by the squared error: linear models
-their penalty by three folds, trees their rounds and networks their epochs on a fifth of the rows.
+Settings are chosen within the training part by the squared error: the penalty of linear models by
+three folds, the rounds of trees and the epochs of networks on a fifth of the rows.
 """
 
 import itertools
@@ -32,14 +32,14 @@ from .data import ONCE, Task, load
 
 # Steps of the grids of penalties, in 32nds of a power of ten; the last has all penalties.
 STEPS = {"decade": 32, "quarter": 8, "all": 1}
-GRIDS = tuple(STEPS)[:-1]  # whose errors stand beside
-GPU = "gpu"  # the networks again, all splits of a candidate at once
+GRIDS = tuple(STEPS)[:-1]  # whose errors are also recorded
+GPU = "gpu"  # networks, with all splits of a candidate at once
 FINER = {"finer": 4, "finest": 5}  # linear models on 16ths and 32nds: halvings of powers of ten
 SCREENING_TOL, TOL = 1e-4, 1e-6
 HIDDEN, BATCH = 64, 64  # of networks
 ANY_SPLIT = {"feature_pre_filter": False, "min_data_in_bin": 1}
 COPIES = "copies"  # rows copied once for each class, with the share as weight
-ENTROPY = "maximum_entropy"  # of the literature on label distributions
+ENTROPY = "maximum_entropy"  # from the literature on label distributions
 PEERS = (COPIES, ENTROPY)
 METRICS = ("squared_error", "kullback_leibler", "jensen_shannon", "chebyshev", "clark", "canberra",
            "cosine", "intersection", "calibration_error")  # fmt: skip
@@ -48,7 +48,7 @@ FIELDS = (*METRICS, "accuracy", "zeros", "inner", "setting", *GRIDS, "seconds")
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """What one row of the results is about."""
+    """The key of one row of the results."""
 
     data: str
     split: int
@@ -58,10 +58,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Found:
-    """A fitted model's predictions on the test rows, and how it was found."""
+    """Predictions of a fitted model for the test rows, and its settings."""
 
     prediction: np.ndarray
-    inner: float  # error inside of the training part
+    inner: float  # error within the training part
     setting: float  # penalty, rounds or epochs
     coarse: dict[str, np.ndarray]  # predictions with penalties of coarser grids
 
@@ -107,9 +107,9 @@ def decades(low: float, high: float) -> np.ndarray:
 
 
 def fit_linear(task: Task, loss: Loss, rows: "Rows", seed: int) -> Found:
-    """A linear model; with dev rows its penalty is chosen on these, and they are not learned."""
+    """A linear model; if there are dev rows, they only choose the penalty."""
     options: dict[str, Any] = {"standardize": task.standardize, "n_threads": 1}
-    options["fit_intercept"] = rows.dev is None  # the paper has none
+    options["fit_intercept"] = rows.dev is None  # the paper has no intercept
     folds = (StratifiedKFold if task.has_labels else KFold)(3, shuffle=True, random_state=seed)
     options_of_search = {"cv": folds, "scoring": metric_of(task), "tol": SCREENING_TOL}
     search = (FitzpatrickClassifierCV if task.has_labels else ProportionRegressorCV)(
@@ -143,7 +143,7 @@ def fit_copies(task: Task, _: Loss, rows: "Rows", seed: int) -> Found:
     if task.standardize:
         deviation = X[rows.train].std(axis=0)
         X = (X - X[rows.train].mean(axis=0)) / np.where(deviation > 1e-12, deviation, np.inf)
-    # two shares have two rows of coefficients with us, and one there
+    # with two shares, our models have two rows of coefficients, and scikit-learn's has one
     alpha = found.setting / 2 if Y.shape[1] == 2 and not task.has_labels else found.setting
     model = LogisticRegression(C=1 / alpha, max_iter=10000, tol=TOL)
     model.fit(*copied(X[rows.train], Y[rows.train]))
@@ -225,7 +225,7 @@ def fit_networks(task: Task, loss: Loss, several: list["Rows"], seeds: list[int]
                  device: str) -> list[Found]:  # fmt: skip
     """A network for each split, all trained at once: ReLU, Adam, at most 200 epochs.
 
-    Weights and orders of rows are drawn on the CPU, so that every device has the same ones.
+    Weights and orders of rows are drawn on the CPU, so they are the same on every device.
     """
     import torch
     from torch import nn
@@ -308,7 +308,7 @@ FACTORS: dict[str, tuple[float, ...]] = {
     "draws": (1, 3, 10, 100),  # labels drawn for a row; few make sparse targets
     "classes": (3, 5, 10, 30),
     "samples": (50, 100, 200, 800),
-    "scale": (0.5, 1.0, 2.0, 4.0),  # of the scores: how decided the true shares are
+    "scale": (0.5, 1.0, 2.0, 4.0),  # of the scores: larger scores make more extreme shares
 }
 BASE = {"noise": 0.0, "draws": 10, "classes": 5, "samples": 200, "scale": 1.0}
 SIMULATIONS = list(
@@ -322,7 +322,7 @@ SIMULATIONS = list(
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """What a model of a task learns from and is tested on: targets (n, k), or true shares."""
+    """Training and test data of a task: targets (n, k), or true shares."""
 
     train: np.ndarray
     test: np.ndarray
@@ -331,7 +331,7 @@ class Rows:
 
 
 def simulated(name: str, seed: int) -> tuple[Task, Rows]:
-    """Few rows to learn from, and fresh ones whose true shares are known."""
+    """Few training rows, and new test rows with known true shares."""
     factor, _, value = name.partition("=")
     setting = BASE | ({factor: float(value)} if value else {})
     n, k = int(setting["samples"]), int(setting["classes"])
@@ -391,12 +391,12 @@ def measure(part: str, cell: Cell) -> dict[str, float]:
 
 
 def measure_at_once(part: str, cells: Sequence[Cell]) -> list[dict[str, float]]:
-    """The numbers of cells that differ in their split alone; on a GPU they are one computation."""
+    """The numbers of cells that differ only in their split; on a GPU they are one computation."""
     if part != GPU:
         return [measure(part, cell) for cell in cells]
     import torch
 
-    os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # without it cuBLAS may add in any order
+    os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # otherwise cuBLAS can add in any order
     torch.use_deterministic_algorithms(True)
     torch.set_float32_matmul_precision("highest")
     begin = time.process_time()

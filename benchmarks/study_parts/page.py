@@ -1,6 +1,6 @@
 """Tables and figures of docs/study.md, from the records alone.
 
-The page is written by hand but for its blocks between ``<!-- name -->`` and ``<!-- end -->``.
+The page is written by hand, except for its blocks between ``<!-- name -->`` and ``<!-- end -->``.
 """
 
 import re
@@ -19,10 +19,10 @@ from .statistics import Ranks, bayesian_signed_rank, friedman, holm, resampled_t
 
 DOCS = Path(__file__).parents[2] / "docs"
 PARTS = ("linear", "boosted", "network", GPU, "simulation", "paper", "folds")
-ROPE = 0.01  # relative differences within one percent do not matter
+ROPE = 0.01  # relative differences within one percent are practically zero
 SPLITS = 10
 ERROR, DIVERGENCE = "squared_error", "kullback_leibler"
-MAIN = ("logistic", "sparsemax", "entmax15")  # which all sets have, but for counts
+MAIN = ("logistic", "sparsemax", "entmax15")  # fitted to all data sets except counts
 CHOSEN, ANY = "chosen", "any"
 TITLES = {"logistic": "logistic", "sparsemax": "sparsemax", "entmax15": "entmax15",
           "tsallis13": "Tsallis 1.3", "poisson": "Poisson", COPIES: "copied rows",
@@ -68,11 +68,11 @@ class Results:
         return self._wide[metric]
 
     def means(self, metric: str = ERROR) -> pd.DataFrame:
-        """Sets × (loss, tightness)."""
+        """Data sets × (loss, tightness)."""
         return self.wide(metric).groupby(level="data").mean()
 
     def candidates(self, *, beyond: bool = False) -> list[Candidate]:
-        """All losses and tightnesses; with ``beyond`` those that are not 0."""
+        """All losses and tightnesses; with ``beyond``, only tightnesses other than 0."""
         found = self.frame[["loss", "tightness"]].drop_duplicates().itertuples(index=False)
         own = [(one.loss, one.tightness) for one in found if one.loss in TITLES]
         kept = [one for one in own if one[0] not in PEERS and (one[1] != "0" or not beyond)]
@@ -121,7 +121,7 @@ class Results:
 
 
 def with_choices(frame: pd.DataFrame) -> pd.DataFrame:
-    """With the tightness, and the loss too, of the least error inside of the training part."""
+    """With the tightness, and the loss, of the smallest error within the training part."""
     own = frame[~frame["loss"].isin(PEERS)].sort_values(["inner", "tightness"])
     several = own[own.groupby(["data", "loss"])["tightness"].transform("nunique") > 2]
     by_loss = several.groupby(["data", "split", "loss"]).head(1).assign(tightness=CHOSEN)
@@ -149,7 +149,7 @@ def name_of(candidate: Candidate) -> str:
 
 
 def verdict_table(results: Results, pairs: list[Pair], metric: str = ERROR) -> str:
-    """Counts of clear differences, in brackets those left after Holm's correction."""
+    """Counts of clear differences, and in brackets what remains after Holm's correction."""
     rows = []
     for candidate, other in pairs:
         found = results.compare(candidate, other, metric)
@@ -180,14 +180,14 @@ def against_zero(results: Results, loss: str = "", *, chosen: bool = True) -> li
 
 
 def by_loss(results: Results) -> str:
-    """Each loss against the logistic one, both at tightness 0, and what was chosen inside."""
+    """Each loss, and what was chosen within the training part, against the logistic loss."""
     losses = dict.fromkeys(one[0] for one in results.candidates() if one[0] != "logistic")
     candidates = [*((loss, "0") for loss in losses), (ANY, CHOSEN), (COPIES, "0")]
     return verdict_table(results, [(one, ("logistic", "0")) for one in candidates])
 
 
 def of_counts(results: Results) -> str:
-    """The Poisson losses, on the one set of counts."""
+    """The Poisson losses, on the only data set of counts."""
     rows = []
     for pair in against_zero(results, "poisson"):
         found = [results.compare(*pair, name).iloc[0] for name in (ERROR, DIVERGENCE)]
@@ -235,7 +235,7 @@ def of_classes(results: Results) -> str:
         if one[1] in ("0", "1", "4", CHOSEN) and means[0][one].notna().any()
     ]
     header = ["", "squared error", "log loss", "calibration error", "accuracy"]
-    return f"Sets, in this order: {' / '.join(names)}.\n\n{table(header, rows)}"
+    return f"Data sets, in this order: {' / '.join(names)}.\n\n{table(header, rows)}"
 
 
 def by_metric(results: Results) -> str:
@@ -264,7 +264,7 @@ def by_zeros(results: Results) -> str:
 
 
 def by_grid(results: dict[str, Results]) -> str:
-    """Verdicts of each tightness against 0, and how many a finer grid of penalties takes back."""
+    """Verdicts of each tightness against 0, and how many a finer grid of penalties removes."""
     rows = []
     steps = {"decade": "powers of ten", "quarter": "quarters", ERROR: "eighths"}
     for title, part in (("random splits", "linear"), ("the paper's protocol", "paper")):
@@ -287,10 +287,10 @@ def by_grid(results: dict[str, Results]) -> str:
     linear = results["linear"]
     verdicts = confirmed(linear, verdict_pairs(linear))
     return (
-        f"{table(header, rows)}\n\nVerdicts that count, those between losses at $c = 0$ included: "
-        f"{len(verdicts)}. Of these searched on thirty-seconds, too: "
-        f"{(verdicts['finer'] == len(FINER)).sum()}. Left after another step as large as the last "
-        f"one: {verdicts['settled'].sum()}."
+        f"{table(header, rows)}\n\nVerdicts that count, including those between losses at $c = 0$: "
+        f"{len(verdicts)}. Also searched on thirty-seconds: "
+        f"{(verdicts['finer'] == len(FINER)).sum()}. Would survive another step as large as the "
+        f"last: {verdicts['settled'].sum()}."
     )
 
 
@@ -300,7 +300,7 @@ def on_grid(results: Results, pairs: list[Pair], grid: str) -> pd.DataFrame:
 
 
 def verdict_pairs(linear: Results) -> list[Pair]:
-    """What the page has verdicts on: tightnesses against 0, and losses against the logistic one."""
+    """The pairs of the page: tightnesses against 0, and losses against the logistic loss."""
     losses = [((loss, "0"), ("logistic", "0")) for loss in LOSSES[1:]]
     return against_zero(linear, chosen=False) + losses
 
@@ -330,7 +330,7 @@ def with_finer(folder: Path) -> Results:
 
 
 def confirmed(linear: Results, pairs: list[Pair]) -> pd.DataFrame:
-    """Verdicts that count, with the number of finer grids that they were searched on.
+    """Verdicts that count, with the number of finer grids on which they were searched.
 
     A verdict is settled if it survives another step like the last one: from eighths to sixteenths,
     or from these to thirty-seconds.
@@ -348,7 +348,7 @@ def confirmed(linear: Results, pairs: list[Pair]) -> pd.DataFrame:
 
 
 def by_penalty(results: Results) -> str:
-    """How the chosen penalty falls with the tightness, and the processor time rises."""
+    """How penalty and processor time change with the tightness."""
     penalties, seconds = (np.log(results.wide(name)).groupby(level="data").mean() for name in
                           ("setting", "seconds"))  # fmt: skip
     rows = []
@@ -364,7 +364,7 @@ def by_penalty(results: Results) -> str:
 
 
 def by_the_paper(results: Results) -> str:
-    """The paper's Table 1 beside ours by its protocol, mean over dev splits."""
+    """The paper's Table 1 and ours by its protocol, mean over dev splits."""
     rows = []
     for name in sorted(set(PAPER) & set(results.means().index)):
         published = PAPER[name]
@@ -376,7 +376,7 @@ def by_the_paper(results: Results) -> str:
 
 
 def by_the_paper_and_grid(results: Results) -> str:
-    """What tightness 1 changes by the paper's protocol: published, and ours on two grids."""
+    """The effect of tightness 1 by the paper's protocol: published, and ours on two grids."""
     rows = []
     for name in sorted(set(PAPER) - set(ONCE)):
         published = dict(zip(PAPER_COLUMNS, PAPER[name], strict=True))
@@ -390,7 +390,7 @@ def by_the_paper_and_grid(results: Results) -> str:
 
 
 def by_folds(results: Results) -> str:
-    """Published figures beside those of their method and of ours on our folds, set by set."""
+    """Published figures, their method and our losses on our folds, by data set."""
     metrics, shown = list(PUBLISHED), [(ENTROPY, "0"), *results.candidates()]
     means = results.frame.groupby(["data", "loss", "tightness"])[metrics].mean()
     published = [f"{value:g}" for value in PUBLISHED.values()]
@@ -456,7 +456,7 @@ def by_simulation(results: Results) -> str:
 
 
 def by_property(results: Results) -> str:
-    """Rank correlations between properties of the sets and the effect of tightness 1."""
+    """Rank correlations between properties of the data sets and the effect of tightness 1."""
     about = results.about[results.about["kind"] != "counts"]
     numbers = about[["train", "features", "classes", "zeros"]].rename(columns={"train": "rows"})
     numbers = results.blocks(numbers.assign(ratio=numbers["rows"] / numbers["features"]))
@@ -487,7 +487,7 @@ def scope(results: dict[str, Results]) -> str:
 
 
 def unmeasured(linear: Results) -> str:
-    """Sets that the runner knows and the tables lack, and losses that a set lacks."""
+    """Data sets that the tables lack, and losses that were not fitted to a data set."""
     found = linear.frame[["data", "loss"]].drop_duplicates().groupby("data")["loss"].agg(set)
     absent = [name for name in SETS if name not in found.index and name not in ONCE]
     lines = [f"Not measured: {', '.join(absent) or 'none'}."]
@@ -500,14 +500,14 @@ def unmeasured(linear: Results) -> str:
 
 
 def rankings() -> list[tuple[str, list[Candidate]]]:
-    """What is ranked: the tightnesses of each loss, and losses with tightnesses."""
+    """The candidates of each ranking: the tightnesses of a loss, or losses with tightnesses."""
     by_loss = [(TITLES[loss], [(loss, c) for c in ("0", "0.5", "1", "2", "4", CHOSEN)])
                for loss in MAIN]  # fmt: skip
     return [*by_loss, ("all", [(loss, c) for loss in MAIN for c in "012"])]
 
 
 def by_rank(results: Results) -> str:
-    """Friedman's test, and mean ranks from the best on."""
+    """Friedman's test, and mean ranks in ascending order."""
     rows = []
     for title, candidates in rankings():
         ranks = results.ranks(candidates)

@@ -1,4 +1,4 @@
-"""What was measured: one CSV file for each part, to which finished cells are added at once."""
+"""Records of measurements: one CSV file for each part, to which finished cells are appended."""
 
 import csv
 import math
@@ -12,7 +12,7 @@ Values = dict[str, float]
 
 
 def read(folder: Path, part: str) -> dict[Cell, Values]:
-    """The finished cells; a line that a kill cut short does not count."""
+    """The finished cells; an incomplete line is ignored."""
     path = folder / f"{part}.csv"
     if not path.exists():
         return {}
@@ -28,7 +28,7 @@ def read(folder: Path, part: str) -> dict[Cell, Values]:
 
 
 def add(folder: Path, part: str, cell: Cell, values: Values) -> None:
-    """Append a cell; the point at the end of its line says that it is whole."""
+    """Append a cell; the period at the end of its line marks it as complete."""
     path = folder / f"{part}.csv"
     folder.mkdir(parents=True, exist_ok=True)
     numbers = [values.get(name, math.nan) for name in FIELDS]
@@ -38,5 +38,5 @@ def add(folder: Path, part: str, cell: Cell, values: Values) -> None:
         path.write_text(",".join((*KEYS, *FIELDS, "end")) + "\n", encoding="utf-8")
     with path.open("a+b") as file:
         file.seek(-1, 2)
-        cut = b"" if file.read() == b"\n" else b"\n"  # ends a line that a kill cut short
+        cut = b"" if file.read() == b"\n" else b"\n"  # ends an incomplete line
         file.write(cut + line.encode() + b"\n")

@@ -28,8 +28,9 @@ class Interval:
 def resampled_t(differences: np.ndarray, test_over_train: float = 0.0) -> Interval:
     """The corrected resampled t interval of Nadeau and Bengio.
 
-    Random splits share rows, so that the variance of the mean over J splits is not s²/J but about
-    s² (1/J + n_test/n_train). A ratio of zero gives the plain t interval, for independent samples.
+    Random splits share rows, so the variance of the mean over J splits is about s² (1/J +
+    n_test/n_train) instead of s²/J. A ratio of zero gives the plain t interval for independent
+    samples.
     """
     n = differences.size
     mean, spread = float(differences.mean()), float(differences.std(ddof=1))
@@ -56,9 +57,9 @@ class Ranks:
 
     Attributes:
         mean: the ranks, one for each candidate.
-        p: of the Friedman test that all candidates are alike.
-        critical: Nemenyi's critical difference; ranks that are nearer cannot be told apart.
-        n: data sets.
+        p: the p-value of the Friedman test that all candidates are equal.
+        critical: Nemenyi's critical difference; closer ranks do not differ significantly.
+        n: number of data sets.
     """
 
     mean: np.ndarray
@@ -82,9 +83,9 @@ def nemenyi(k: int) -> float:
 
 
 def bayesian_signed_rank(differences: np.ndarray, rope: float, seed: int = 0) -> np.ndarray:
-    """Probabilities that a further set's difference is most likely below −rope, within, or above.
+    """Probabilities that a new difference is most likely below −rope, within it, or above.
 
-    Pairwise means of the differences are weighed with Dirichlet draws, as in the Bayesian
+    Pairwise means of the differences are weighted with Dirichlet draws, as in the Bayesian
     signed-rank test of Benavoli and others; one difference of zero with weight ½ is the prior.
     """
     z = np.concatenate([[0.0], differences])

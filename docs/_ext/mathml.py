@@ -1,6 +1,6 @@
-"""Formulas as MathML, written when the site is built: no script, no font and no network to read it.
+"""Render formulas as MathML when the site is built, so that pages need no script, font or network.
 
-Sphinx's own renderers load MathJax, or make images with LaTeX.
+Sphinx's own renderers load MathJax or make images with LaTeX.
 """
 
 from xml.etree import ElementTree

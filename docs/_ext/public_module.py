@@ -1,7 +1,7 @@
-"""``.. public-module:: name``: the reference of a module, which is all that its ``__all__`` names.
+"""``.. public-module:: name``: the reference of all names in the ``__all__`` of a module.
 
-An object that a package above the module exports as well is described there alone. Constants have
-no docstring: the body of the directive describes them.
+An object that a parent package also exports is described only there. Constants have no docstring,
+so the body of the directive describes them.
 """
 
 import inspect
@@ -23,14 +23,14 @@ def _directive(thing: object) -> str | None:
 
 
 class PublicModule(SphinxDirective):
-    """What the module says of itself, a table of its names, and each of them in full."""
+    """The docstring of the module, a table of its names, and the documentation of each name."""
 
     required_arguments = 1
     has_content = True
     option_spec: ClassVar[OptionSpec] = {"inherited-members": directives.unchanged}
 
     def run(self) -> list[nodes.Node]:
-        """Let autodoc and autosummary do it."""
+        """Render the module with autodoc and autosummary."""
         (module,) = self.arguments
         exported = import_module(module)
         kinds = {name: _directive(getattr(exported, name)) for name in described_names(module)}

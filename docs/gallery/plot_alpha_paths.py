@@ -2,8 +2,9 @@
 Paths of penalties
 ==================
 
-``fit_path`` fits one model for each penalty, from strong to weak, each started where the last ones
-point. Along the way one sees the coefficients grow, and the error on new data fall and rise.
+``fit_path`` fits one model for each penalty, from strong to weak. Each fit starts from an
+extrapolation of the previous solutions. The path shows how the coefficients grow, and how the error
+on new data falls and then rises.
 """
 
 import matplotlib.pyplot as plt
@@ -20,8 +21,8 @@ plt.style.use(STYLE)
 # %%
 # Three wines, thirteen features
 # ------------------------------
-# One call gives the whole path. Its models hold coefficients for the features as they are given, so
-# these are standardized beforehand to make them comparable.
+# One call returns the whole path. The coefficients refer to the features as given, so the features
+# are standardized first to make the coefficients comparable.
 
 wine = load_wine()
 X = (wine.data - wine.data.mean(axis=0)) / wine.data.std(axis=0)
@@ -38,9 +39,10 @@ names = (
 paths = {name: fit_path(X_train, y_train, name, alphas) for name in names}
 
 # %%
-# The coefficients of the first wine. Three features that end up large are drawn in color. With
-# the logistic loss they grow without end as the penalty falls: separable classes push the scores to
-# infinity. The sparsemax losses are zero beyond a finite margin, and their paths level off.
+# The figure shows the coefficients of the first wine, with three large ones in color. With the
+# logistic loss they grow without bound as the penalty decreases, because separable classes drive
+# the scores to infinity. The sparsemax losses are zero beyond a finite margin, so their paths level
+# off.
 
 shown = np.argsort(-sum(np.abs(path.coefs[-1, 0]) for path in paths.values()))[
     :3
@@ -66,8 +68,8 @@ for ax in axes[:, 0]:
 # %%
 # The error on held-out wines
 # ---------------------------
-# The same path says how the penalty matters for new data: the mean squared error of the predicted
-# probabilities, summed over the classes.
+# The same path shows how the penalty affects new data. The error is the squared error of the
+# predicted probabilities, summed over the classes and averaged over the wines.
 
 one_hot = np.eye(3)[y_test]
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.4), sharey=True)
@@ -85,7 +87,7 @@ for ax, pair in zip(axes, (names[:2], names[2:]), strict=True):
         best = int(np.argmin(errors))
         ax.plot(alphas[best], errors[best], "o", color=style["color"])
         print(
-            f"{name:24s} least error {errors[best]:.4f} at alpha = {alphas[best]:.3g}"
+            f"{name:24s} smallest error {errors[best]:.4f} at alpha = {alphas[best]:.3g}"
         )
     ax.set(
         title=f"{pair[0]} and its Fitzpatrick loss",

@@ -2,8 +2,8 @@
 Trees for proportions
 =====================
 
-Boosted trees with the losses of this package, on proportions of several labels: genes of yeast and
-the functions that they have. Trees and a linear model share the loss and the link.
+This example fits boosted trees to proportions of several labels: yeast genes and their functions.
+It compares them with linear models that have the same loss and link.
 """
 
 import matplotlib.pyplot as plt
@@ -24,7 +24,7 @@ X_test, Y_test = yeast.test.X, label_proportions(yeast.test.Y)
 # %%
 # Errors as the trees are added
 # -----------------------------
-# A warm start adds ten rounds at a time.
+# With a warm start, each call of ``fit`` adds ten rounds.
 
 figure, ax = plt.subplots(figsize=(7, 4.2))
 rounds = np.arange(10, 81, 10)
@@ -48,4 +48,5 @@ ax.legend(fontsize="small")
 plt.show()
 
 # %%
-# On these data the two are close. ``benchmarks/boosting.py`` compares them on eight data sets.
+# On these data, trees and linear models have similar errors. ``benchmarks/boosting.py`` compares
+# them on eight data sets.

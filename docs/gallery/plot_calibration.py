@@ -2,10 +2,10 @@
 Calibration
 ===========
 
-A classifier is calibrated if, among the samples to which it gives 80 %, about 80 % are positive.
-Fitted to its optimum on many samples, the link of a tight loss is underconfident;
-``loss.probabilities`` and ``predict_proba`` are not. A network that overfits is another matter: it
-is overconfident with every loss, and a tight loss makes it less so (:doc:`/choose/tightness`).
+A classifier is calibrated if about 80 % of the samples with predicted probability 0.8 are positive.
+If a model with a tight loss is fitted to its optimum on many samples, its link is underconfident,
+but ``loss.probabilities`` and ``predict_proba`` are calibrated. A network that overfits is
+overconfident with every loss, and less so with a tight loss (:doc:`/choose/tightness`).
 """
 
 import matplotlib.pyplot as plt
@@ -23,8 +23,9 @@ plt.style.use(STYLE)
 # Two maps from scores to numbers
 # -------------------------------
 # The data are drawn from a logistic model, which a linear classifier can match. The dots are
-# frequencies among test samples in bins of the predicted probability; the lines are what the
-# theory says of the link: where it predicts p, the probability is that of the scores (0, logit p).
+# frequencies of positive test samples in bins of the predicted probability. The lines are the
+# theory of the link: where the link predicts p, the probability is ``loss.probabilities`` of the
+# scores (0, logit p).
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40000, 5))
@@ -80,18 +81,19 @@ axes[0].legend(title="tightness", loc="upper left")
 plt.show()
 
 # %%
-# Where the link of a tight loss says 70 %, more than 70 % are positive. Probabilities lie on the
-# diagonal, at every tightness, and the log loss is that of the logistic loss.
+# Where the link of a tight loss predicts 70 %, more than 70 % of the samples are positive. The
+# probabilities are on the diagonal at every tightness, and their log loss is the same as with the
+# logistic loss.
 #
-# This holds where the model can match the data. A network that is trained for many epochs is
-# overconfident with every loss, and there a tighter loss can end up better calibrated.
+# This holds if the model can match the data. A network that is trained for many epochs is
+# overconfident with every loss, and a tighter loss can then be better calibrated.
 
 # %%
 # A table of coefficients
 # -----------------------
-# Standard errors come with the model. Coefficients are in units of the scores, which differ from
-# one tightness to the next; average effects of a feature on the probability do not. Bars are 95 %
-# intervals, and black lines the numbers that the data were drawn with.
+# ``summary`` has coefficients with standard errors. Coefficients are in units of the scores, which
+# differ between tightnesses, but the average effects of a feature on the probability can be
+# compared. Bars are 95 % intervals, and black lines are the true values.
 
 truth = np.array([1.5, -1.0, 0.8, 0.5, 0.0])
 slope = expit(X @ truth) * expit(-X @ truth)

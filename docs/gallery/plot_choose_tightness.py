@@ -2,8 +2,8 @@
 Choosing the tightness by cross-validation
 ==========================================
 
-Which tightness is best depends on the data, so let the data choose: ``tightnesses=`` makes the
-``…CV`` estimators search it together with the penalty.
+The best tightness depends on the data. With the argument ``tightnesses=``, the ``…CV`` estimators
+search it together with the penalty.
 """
 
 import matplotlib.pyplot as plt
@@ -21,8 +21,9 @@ plt.style.use(STYLE)
 # %%
 # The search
 # ----------
-# The label proportions of yeast genes, with the logistic and the sparsemax link. Three shuffled
-# folds judge every pair of penalty and tightness, here on a part of the training genes.
+# The targets are the label proportions of yeast genes, and the links are the soft argmax and
+# sparsemax. Every pair of penalty and tightness is evaluated on three shuffled folds, here of a
+# part of the training genes.
 
 yeast = load_dataset("yeast")
 X, Y = yeast.train.X[:600], label_proportions(yeast.train.Y[:600])
@@ -44,9 +45,9 @@ models = {
 # %%
 # The surface of the errors
 # -------------------------
-# Dark is good, and the star marks the choice. The valley runs along a diagonal: a tight loss is
-# smaller, so it wants a weaker penalty. Tune the two together, or a good tightness can look bad at
-# a penalty that was tuned for another one.
+# Dark cells have small errors, and the star marks the choice. The valley is diagonal: a tight loss
+# is smaller, so its best penalty is weaker. Tune the two together. Otherwise a good tightness can
+# look bad at a penalty that was tuned for another tightness.
 
 least = min(-model.best_score_ for model in models.values())
 figure, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True)
@@ -84,8 +85,9 @@ plt.show()
 # %%
 # Is the difference real?
 # -----------------------
-# The best penalty for each tightness, with the standard error over the folds of the difference to
-# tightness 0. Where the bars reach zero, three folds cannot tell the tightnesses apart.
+# The figure shows the error of each tightness at its best penalty, as the difference to tightness
+# 0, with its standard error over the folds. Where the bars reach zero, three folds cannot
+# distinguish the tightnesses.
 
 figure, ax = plt.subplots(figsize=(7.5, 3.8))
 for place, (name, model) in zip((-0.02, 0.02), models.items(), strict=True):

@@ -3,8 +3,8 @@ Counts with the Poisson loss
 ============================
 
 The regularizer Σ y log y − y on the non-negative numbers has the link exp(θ) and the Poisson loss.
-Its Fitzpatrick family pulls less on zeros. That helps when some zeros are false: a counter that is
-switched off reports zero, too.
+Its Fitzpatrick losses penalize predictions less where the count is zero. This helps if some zeros
+are false, as when a counter is switched off.
 """
 
 import matplotlib.pyplot as plt
@@ -24,7 +24,7 @@ OUTAGES = 0.15
 # %%
 # Cars by the hour
 # ----------------
-# A road has two rush hours. Now and then its counter is off, and reports zero cars. The models are
+# A road has two rush hours. Its counter is sometimes off and then reports zero cars. The models are
 # linear in periodic splines of the time.
 
 rng = np.random.default_rng(0)
@@ -73,10 +73,10 @@ plt.show()
 # %%
 # What each loss estimates
 # ------------------------
-# The Poisson loss estimates the mean, false zeros included. Tighter losses estimate something else:
-# the rate at which the expected gradient is zero, computed here from the Poisson distribution. With
-# rates of ten and more they are almost unbiased on clean counts (left), and lose less to false
-# zeros (right). With small rates, where zeros are the rule, they overestimate: take tightness 0.
+# The Poisson loss estimates the mean, which includes false zeros. A tighter loss estimates the rate
+# at which its expected gradient is zero, computed here from the Poisson distribution. For rates of
+# ten and more, tight losses are almost unbiased on clean counts (left) and less biased by false
+# zeros (right). For small rates, where most counts are zero, they overestimate: use tightness 0.
 
 
 def estimate(tightness: float, true_rate: float, outages: float) -> float:

@@ -2,8 +2,8 @@ r"""
 A regularizer of your own
 =========================
 
-A regularizer defines a link, a Fenchel-Young loss and the whole Fitzpatrick family. This one
-couples its entries: counts that compete for one budget,
+A regularizer defines a link, a Fenchel-Young loss and a whole family of Fitzpatrick losses. The
+regularizer of this example couples its entries, which are counts that compete for one budget:
 
 .. math:: \Omega(y) = \sum_i (y_i \log y_i - y_i) + \frac{1}{2} \left( \sum_i y_i \right)^2,
           \qquad y \ge 0.
@@ -22,8 +22,8 @@ plt.style.use(STYLE)
 # %%
 # Three functions
 # ---------------
-# ``TwiceDifferentiable`` takes the value, the gradient and the Hessian. Newton's method does the
-# rest, row by row.
+# ``TwiceDifferentiable`` takes the value, the gradient and the Hessian. It computes links and
+# losses by Newton's method, row by row.
 
 omega = fp.regularizers.TwiceDifferentiable(
     function=lambda y: (y * np.log(y) - y).sum(-1) + y.sum(-1) ** 2 / 2,
@@ -36,9 +36,10 @@ omega = fp.regularizers.TwiceDifferentiable(
 # %%
 # Its link
 # --------
-# Setting the gradient to θ by hand shows what the link does: the total is the Wright omega
-# function of log Σ exp θ, and it is divided as by the soft argmax. So the total grows like exp θ
-# at first and linearly later, as the counts crowd each other out. Newton finds the same numbers.
+# Setting the gradient of Ω to θ gives the link in closed form: the total is the Wright omega
+# function of log Σ exp θ, and the soft argmax divides it among the entries. The total therefore
+# grows first like exp θ and later linearly, as the counts compete. Newton's method finds the same
+# numbers.
 
 t = np.linspace(-4, 6, 201)
 theta = np.stack([t, np.zeros_like(t), np.full_like(t, 1.0)], axis=1)
@@ -56,7 +57,7 @@ axes[0].plot(
     t, total, color="black", linestyle=":", label="closed form of the total"
 )
 axes[0].set(
-    title="The link: counts that crowd each other out",
+    title="The link: counts that compete",
     xlabel="first score",
     ylabel="ŷ(θ)",
 )
@@ -77,8 +78,8 @@ plt.show()
 # %%
 # Check it, then fit with it
 # --------------------------
-# The gradient of the loss is the maximizer y* minus y. Finite differences of the loss agree with
-# it, which finds most slips in the three functions.
+# The gradient of the loss is the maximizer y* minus y. Compare it with finite differences of the
+# loss, which reveals most mistakes in the three functions.
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 4))
@@ -93,8 +94,8 @@ difference = slope - (loss.gradient(Y, scores) * v).sum(axis=1)
 print(f"finite differences agree to {np.abs(difference).max():.1e}")
 
 # %%
-# The estimators take the loss as it is. The data were drawn around its link with 20 % noise;
-# ``poisson``, whose entries do not compete, has to fit them without a budget.
+# Estimators take the loss object. The data were drawn around the link with 20 % noise. For
+# comparison, ``poisson`` has entries that do not compete.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4), sharex=True, sharey=True)
 for ax, (title, one) in zip(
@@ -124,5 +125,5 @@ axes[0].legend()
 plt.show()
 
 # %%
-# On the simplex a regularizer is written entry by entry, with a formula for its maximizer, and gets
-# labels, sparse targets, PyTorch and JAX: see :doc:`/add_a_regularizer`.
+# On the simplex, a regularizer is defined for one entry, with a formula for its maximizer. It then
+# supports labels, sparse targets, PyTorch and JAX: see :doc:`/add_a_regularizer`.

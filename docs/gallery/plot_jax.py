@@ -2,8 +2,8 @@
 Many fits at once, in JAX
 =========================
 
-The losses are plain JAX functions: ``jit``, ``grad`` and ``vmap`` apply. Here one compiled call
-fits a linear classifier for each of 24 penalties, side by side.
+The losses are plain JAX functions, so ``jit``, ``grad`` and ``vmap`` can be applied to them. In
+this example, one compiled call fits a linear classifier for each of 24 penalties.
 """
 
 import jax
@@ -30,9 +30,9 @@ X, X_test, y, y_test = map(
 # %%
 # One fit
 # -------
-# Nesterov's accelerated gradient method in a ``lax.scan``. Every loss on the simplex has a version
-# for integer labels. The Hessian of both losses used here is at most half that of the squared loss,
-# which gives the step.
+# A fit is Nesterov's accelerated gradient method in a ``lax.scan``. Every loss on the simplex has a
+# version for integer labels. For both losses of this example, the Hessian is at most half the
+# Hessian of the squared loss, which determines the step.
 
 STEPS = 400
 curvature = 0.5 * float(jnp.linalg.norm(X.T @ X / len(X), 2))
@@ -63,8 +63,9 @@ def fit(loss: fj.LossFunction, alpha: jax.Array) -> tuple[jax.Array, jax.Array]:
 # %%
 # All penalties
 # -------------
-# ``vmap`` runs the fit over the penalties, ``jit`` compiles the lot. The gradient falls in every
-# fit, fastest where the penalty is strong; there it ends at the rounding of float32, JAX's default.
+# ``vmap`` runs the fit for all penalties, and ``jit`` compiles it. The gradient decreases in every
+# fit, and fastest with a strong penalty, where it ends at the rounding error of float32, JAX's
+# default.
 
 alphas = jnp.geomspace(1e-5, 1.0, 24)
 losses = {
@@ -94,7 +95,7 @@ plt.show()
 # %%
 # The error on test digits
 # ------------------------
-# The same batch of weights gives the whole curve of the test error.
+# The same batch of weights gives the test error for all penalties.
 
 figure, ax = plt.subplots(figsize=(7.5, 3.8))
 for (name, (weights, _)), style in zip(
@@ -103,7 +104,7 @@ for (name, (weights, _)), style in zip(
     predicted = (X_test @ weights).argmax(axis=-1)
     errors = 100 * np.asarray((predicted != y_test).mean(axis=-1))
     ax.loglog(alphas, errors, label=name, **style)
-    print(f"{name:22s} least test error {errors.min():.1f} %")
+    print(f"{name:22s} smallest test error {errors.min():.1f} %")
 ax.set(
     title="24 fits with each loss",
     xlabel="penalty alpha",

@@ -2,8 +2,8 @@
 Label distributions
 ===================
 
-Sometimes a target is a whole distribution: the shares of the species at a site, of votes, of
-emotions that raters saw in a face. Such targets go into a loss on the simplex as they are.
+A target can be a whole distribution, such as the shares of species at a site, of votes, or of
+emotions that raters saw in a face. A loss on the simplex takes such targets directly.
 """
 
 import matplotlib.pyplot as plt
@@ -21,7 +21,7 @@ plt.style.use(STYLE)
 # Plants along a slope
 # --------------------
 # Five species grow on a slope, each within its own range of elevations. At each of 150 sites, 25
-# plants are counted. The true shares, which only a simulation knows, have exact zeros.
+# plants are counted. The true shares, which are known in a simulation, have exact zeros.
 
 rng = np.random.default_rng(0)
 centers, widths = (
@@ -42,9 +42,9 @@ shares = rng.multinomial(25, true_shares(elevation)) / 25
 # %%
 # Four fits
 # ---------
-# The features are splines of the elevation, the model is linear in them, and cross-validation
-# chooses the penalty. Logistic links leave a little of every species everywhere; sparse links end a
-# range.
+# The models are linear in splines of the elevation, and cross-validation chooses the penalty. With
+# the logistic link, every species has a positive share everywhere. With the sparse link, ranges
+# end.
 
 grid = np.linspace(0, 1, 400)
 predictions = {"truth": true_shares(grid)}
@@ -83,8 +83,9 @@ figure.legend(
 plt.show()
 
 # %%
-# The usual measures of label distribution learning, against the true shares. Kullback-Leibler is
-# left out: it is infinite wherever a sparse prediction is zero and the truth is not.
+# The table has metrics of label distribution learning, compared with the true shares. The
+# Kullback-Leibler divergence is left out, because it is infinite wherever a sparse prediction is
+# zero and the true share is not.
 
 print(
     f"{'loss':24s}{'squared error':>14s}{'Jensen-Shannon':>16s}{'Chebyshev':>11s}{'zeros':>8s}"

@@ -2,9 +2,9 @@
 Robustness to label noise
 =========================
 
-Some training labels are wrong. A tighter loss pulls less on the samples that it gets wrong, so
-false labels should mislead it less. Do they? Here a share of the labels of scikit-learn's digits is
-redrawn at random, and linear classifiers are judged on test labels that are left as they are.
+A tighter loss penalizes large mistakes less, so wrong training labels should affect it less. This
+example tests whether they do. A share of the labels of scikit-learn's digits is redrawn at random,
+and linear classifiers are evaluated on unchanged test labels.
 """
 
 import matplotlib.pyplot as plt
@@ -20,8 +20,8 @@ plt.style.use(STYLE)
 # %%
 # The experiment
 # --------------
-# For every tightness, a path of models from strong to weak penalties. Each number is the mean over
-# three draws of split and noise, the same for all losses.
+# For every tightness, a path of models is fitted, from strong to weak penalties. Each number is the
+# mean over three draws of split and noise, which are the same for all losses.
 
 X, y = load_digits(return_X_y=True)
 X = X / 16
@@ -65,10 +65,10 @@ accuracy = 100 * accuracy.mean(axis=1)
 # %%
 # A penalty in disguise
 # ---------------------
-# With one weak penalty for all (left) the tight losses do hold up better against noise. But a tight
-# loss is also smaller, so the same penalty weighs more against it. The middle panel takes that
-# apart: as the penalty varies, the curves are shifted far more than they are raised. With the best
-# penalty for each loss (right), chosen in hindsight, little of the advantage is left.
+# With the same weak penalty for all losses (left), the tight losses are more robust to noise. But a
+# tight loss is also smaller, so the same penalty has more weight. The middle panel separates the
+# two effects: as the penalty varies, the curves are shifted much more than they are raised. With
+# the best penalty for each loss (right), chosen in hindsight, little of the advantage remains.
 
 best = accuracy.max(axis=-1)
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.8), sharey=True)

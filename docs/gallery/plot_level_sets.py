@@ -2,8 +2,8 @@
 Level sets on the simplex
 =========================
 
-With three classes, targets and predictions are points of a triangle, and the level sets of a loss
-show what it cares about.
+With three classes, targets and predictions are points of a triangle. The level sets of a loss show
+which mistakes it penalizes most.
 """
 
 import matplotlib.pyplot as plt
@@ -23,9 +23,9 @@ plt.style.use(STYLE)
 # %%
 # Fixed scores, moving target
 # ---------------------------
-# The scores are fixed and the target y moves. Every loss is zero where y is the prediction ŷ(θ),
-# the white dot, and convex in y. In the lower row the sets are wider: the Fitzpatrick loss of the
-# same target is smaller.
+# The scores are fixed and the target y varies. Every loss is convex in y, and zero where y is the
+# prediction ŷ(θ), the white dot. In the lower row the level sets are wider, because the Fitzpatrick
+# loss of the same target is smaller.
 
 theta = np.array([1.0, 0.5, -0.6])
 y = simplex_grid(90)
@@ -52,9 +52,9 @@ plt.show()
 # %%
 # Fixed target, moving prediction
 # -------------------------------
-# Now the target is fixed, at the star, and the prediction moves: the score of a point p is log p,
-# whose soft argmax is p again. The arrows point where gradient descent would move the scores; they
-# are the negative gradient y − y*.
+# The target is fixed at the star, and the prediction varies. A point p has the scores log p, whose
+# soft argmax is p. The arrows are the negative gradient y − y*, the direction in which gradient
+# descent moves the scores.
 
 target = np.array([0.6, 0.3, 0.1])
 p = 0.004 + 0.988 * simplex_grid(90)

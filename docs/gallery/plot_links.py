@@ -2,8 +2,8 @@
 Links and their sparsity
 ========================
 
-The link turns scores into a prediction. A Fenchel-Young loss and its whole Fitzpatrick family share
-it, so whether predictions have zeros is decided by the regularizer alone.
+The link turns scores into a prediction. A Fenchel-Young loss and all of its Fitzpatrick losses have
+the same link, so the regularizer alone determines whether predictions have zeros.
 """
 
 import matplotlib.pyplot as plt
@@ -17,9 +17,9 @@ plt.style.use(STYLE)
 # %%
 # Three classes, one score moving
 # -------------------------------
-# The first score runs from left to right; the other two are 0 and −0.5. The soft argmax gives every
-# class a share, however small. Sparsemax is piecewise linear and drops classes one by one. Entmax
-# with α = 1.5 drops them too, and leaves zero smoothly.
+# The first score increases from left to right; the other two are 0 and −0.5. The soft argmax gives
+# every class a positive share. Sparsemax is piecewise linear and sets one share after the other to
+# zero. Entmax with α = 1.5 does so, too, but is smooth at zero.
 
 s = np.linspace(-3.5, 3.5, 351)
 theta = np.stack([s, np.zeros_like(s), np.full_like(s, -0.5)], axis=1)
@@ -47,7 +47,7 @@ plt.show()
 # %%
 # How many classes are left
 # -------------------------
-# With a hundred random scores of growing scale, fewer and fewer classes keep a share. Any order α
+# As the scale of a hundred random scores grows, fewer classes have a positive share. An order α
 # between 1 and 2 is a compromise between the soft argmax and sparsemax.
 
 scales = np.geomspace(0.05, 10, 30)

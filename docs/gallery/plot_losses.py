@@ -3,8 +3,8 @@ The losses and their gaps
 =========================
 
 A Fenchel-Young loss and its Fitzpatrick loss have the same link, and both are zero exactly where
-the prediction is right. The Fitzpatrick loss is never the larger of the two. This example draws
-both, and the gap between them.
+the prediction equals the target. The Fitzpatrick loss is never larger. This example plots both
+losses and the gap between them.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +18,9 @@ plt.style.use(STYLE)
 # %%
 # Two classes
 # -----------
-# The right class has score s, the other one 0. Both losses fall as s grows. The logistic pair
-# never reaches zero; the entmax and sparsemax pairs do, once the margin is large enough.
+# The correct class has score s, the other class has score 0. Both losses decrease as s grows. The
+# logistic pair never reaches zero. The entmax and sparsemax pairs are zero once the margin is large
+# enough.
 
 s = np.linspace(-6, 6, 401)
 theta = np.stack([s, np.zeros_like(s)], axis=1)
@@ -49,14 +50,14 @@ axes[1, 0].set(ylabel="gap")
 plt.show()
 
 # %%
-# The sparse losses are piecewise smooth, and so is their gap. Far on the wrong side it stays
-# constant for sparsemax, where both losses grow at the same rate. The gap of the logistic pair
-# keeps growing, like the logarithm of the margin.
+# The sparse losses are piecewise smooth, and so is their gap. For large mistakes, the gap of the
+# sparsemax pair is constant, because both losses grow at the same rate. The gap of the logistic
+# pair grows like the logarithm of the margin.
 #
 # Targets entry by entry
 # ----------------------
-# Other regularizers need no simplex. Here one score meets one target: a number, a probability, a
-# count. The losses touch zero at the score whose link is the target.
+# Other regularizers are not defined on the simplex. Here one score is compared with one target: a
+# number, a probability or a count. The losses are zero at the score whose link is the target.
 
 cases = {"squared": 0.5, "sigmoid": 0.8, "poisson": 3.0}
 score = np.linspace(-3, 3, 401)[:, None]

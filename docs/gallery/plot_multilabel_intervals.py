@@ -2,9 +2,9 @@
 Multi-label proportions with confidence intervals
 =================================================
 
-A gene of the yeast data has several functions at once. Divided by their number, its labels are
-proportions, and a linear model predicts them. How sure are the predictions, and does the choice of
-the loss make a difference that data of this size can show? The bootstrap answers both.
+A gene of the yeast data has several functions. If its labels are divided by their number, they are
+proportions, which a linear model can predict. The bootstrap shows how certain the predictions are,
+and whether data of this size can distinguish between the losses.
 """
 
 import matplotlib.pyplot as plt
@@ -33,7 +33,7 @@ rng = np.random.default_rng(0)
 # %%
 # One model for each loss
 # -----------------------
-# Cross-validation chooses the penalty of each loss.
+# Cross-validation chooses the penalty for each loss.
 
 models = {}
 for loss in losses:
@@ -53,9 +53,9 @@ for loss in losses:
 # %%
 # Intervals of a difference
 # -------------------------
-# Is one loss better than another here? All are judged on the same test genes, so it is the
-# difference of their errors that is resampled: what makes a gene hard for all losses cancels. An
-# interval that contains zero means that these data cannot tell.
+# To find out whether one loss is better than another, the difference of their errors on the same
+# test genes is resampled. Effects that make a gene hard for all losses cancel. If an interval
+# contains zero, these data cannot distinguish the losses.
 
 figure, ax = plt.subplots(figsize=(8, 2.8))
 for place, loss in enumerate(losses[1:]):
@@ -87,10 +87,10 @@ plt.show()
 # %%
 # Intervals of predictions
 # ------------------------
-# Twenty models, each fitted to training genes that were drawn with replacement, give an interval
-# for every predicted share. The dashed line is the share that each label of the gene really has.
-# The intervals say how much the fit depends on its training genes, not how far off it is: many
-# narrow ones are far from the line.
+# Twenty models, each fitted to training genes drawn with replacement, give an interval for every
+# predicted share. The dashed line is the true share of each label of the gene. The intervals show
+# how much the fit depends on its training genes, not its error: many narrow intervals are far from
+# the line.
 
 n_labels = np.count_nonzero(Y_test, axis=1)
 genes = [np.flatnonzero(n_labels == n)[0] for n in (2, 4, 6)]

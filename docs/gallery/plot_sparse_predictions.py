@@ -2,8 +2,9 @@
 How many classes each loss keeps
 ================================
 
-A sparse link gives most classes probability zero. What it keeps is a short list of candidates. This
-example asks how short the lists are, and how often the right class is on them.
+A sparse link gives most classes probability zero, and the remaining classes are a short list of
+candidates. This example measures how short the lists are, and how often they contain the correct
+class.
 """
 
 import matplotlib.pyplot as plt
@@ -24,8 +25,8 @@ X_train, X_test, y_train, y_test = train_test_split(
 # %%
 # One path for each loss
 # ----------------------
-# A weaker penalty lets the scores grow, and larger scores leave fewer classes. So each loss has a
-# whole curve: from long lists that hold the right class to short ones that miss it now and then.
+# With a weaker penalty the scores are larger, and fewer classes remain. Each loss therefore has a
+# curve, from long lists that contain the correct class to short lists that sometimes miss it.
 
 alphas = np.geomspace(100, 0.01, 9)
 links = ("entmax15", "sparsemax")
@@ -62,8 +63,8 @@ plt.show()
 # %%
 # The lists at the best penalty
 # -----------------------------
-# For the penalty with the best accuracy, the number of test digits with a list of each length. The
-# logistic losses would put all of them at ten.
+# The figure counts the test digits by the length of their list, for the penalty with the best
+# accuracy. With the logistic losses, all lists would have ten classes.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.6), sharex=True, sharey=True)
 for ax, link in zip(axes, links, strict=True):

@@ -3,8 +3,8 @@ A transformer whose attention has exact zeros
 =============================================
 
 Two small transformers learn to continue a sequence that repeats itself, one with softmax attention
-and one with :class:`~fitzpatrick.torch.SparseAttention`. Both learn it. The sparse one says which
-tokens it did not use: their weights are zero.
+and one with :class:`~fitzpatrick.torch.SparseAttention`. Both learn the task. In the sparse
+transformer, tokens that are not used have weight zero.
 """
 
 import time
@@ -18,16 +18,17 @@ from torch import Tensor, nn
 from fitzpatrick.experiments.figures import STYLE
 from fitzpatrick.torch import SparseAttention
 
-torch.set_num_threads(1)  # so small a model is not worth more
+torch.set_num_threads(1)  # one thread is enough for a small model
 plt.style.use(STYLE)
 # sphinx_gallery_thumbnail_number = 2
 
 # %%
 # The task
 # --------
-# A random list of 8 to 12 tokens is repeated, and the model predicts all but the first time. It has
-# to find out where the token at hand stood before, and to copy the one after it: a head of the
-# first layer has to look at the token before, and one of the second layer at what followed.
+# A random list of 8 to 12 tokens is repeated, and the model predicts the repetitions. It has to
+# find the previous occurrence of the current token, and copy the token after it. For this, a head
+# of the first layer attends to the previous token, and a head of the second layer to the token that
+# followed.
 
 TOKENS, LENGTH = 16, 24
 
@@ -43,8 +44,8 @@ def draw(n: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
 # %%
 # The model
 # ---------
-# Encoder layers of PyTorch's own. One line puts another attention in them; ``learnable=True``
-# gives each head an order α of its own, between 1 (softmax) and 2 (sparsemax).
+# The model consists of PyTorch's encoder layers. One line replaces their attention. With
+# ``learnable=True``, each head has its own order α, between 1 (softmax) and 2 (sparsemax).
 
 
 class Model(nn.Module):
@@ -106,8 +107,8 @@ def make(attention: str) -> Model:
 # %%
 # Training
 # --------
-# Adam on fresh sequences. Every tenth step we count how many of the tokens that a head could see
-# have weight zero.
+# Both models are trained by Adam on new sequences. Every tenth step, the share of visible tokens
+# with weight zero is recorded.
 
 SEEN = np.tri(LENGTH, dtype=bool)
 test, repeated = draw(200, torch.Generator().manual_seed(1))
@@ -159,13 +160,13 @@ axes[1].legend(loc=(0.6, 0.15))
 plt.show()
 
 # %%
-# What the heads look at
-# ----------------------
-# The attention to one sequence: rows are the tokens that ask, columns those that are looked at,
-# gray those that come later. White cells are exact zeros, of which softmax has none. The diagonal
-# in the second layer is the copy: a repeated token looks at the one that followed it the first
-# time, and at little else. The heads of the first layer gather the tokens nearby, and chose an α
-# near 1.
+# What the heads attend to
+# ------------------------
+# The figure shows the attention for one sequence. Rows are queries, columns are keys, and gray
+# cells are later tokens. White cells are exact zeros, which softmax does not have. The diagonal in
+# the second layer is the copy: a repeated token attends to the token that followed its first
+# occurrence, and to few others. The heads of the first layer collect nearby tokens, and learned an
+# α near 1.
 
 figure, axes = plt.subplots(2, 4, figsize=(10, 5.4), sharex=True, sharey=True)
 for row, (attention, model) in zip(axes, models.items(), strict=True):
@@ -174,7 +175,7 @@ for row, (attention, model) in zip(axes, models.items(), strict=True):
     for head, ax in enumerate(row):
         shown = weights[0, head]
         ax.imshow(np.where(SEEN, np.nan, 0.2), vmin=0, vmax=1, cmap="Greys")
-        # lifted, so that small weights differ from zeros
+        # raised, so that small weights differ from zeros
         ax.imshow(
             np.where(shown > 0, 0.12 + shown, np.nan),
             vmin=0,

@@ -2,8 +2,8 @@
 Links of structured sets
 ========================
 
-A set says what a prediction may be: a subset, a ranking, a level, an assignment. The projection
-onto it is the link of its sparseMAP losses.
+A set contains the possible predictions: subsets, rankings, levels or assignments. The projection
+onto the set is the link of its sparseMAP losses.
 """
 
 import matplotlib.pyplot as plt
@@ -17,10 +17,10 @@ plt.style.use(STYLE)
 # %%
 # One score moving
 # ----------------
-# The first of four scores runs from left to right. In ``CappedSimplex(2)`` it takes its share from
-# the others, and all of them stay between 0 and 1. In ``Permutahedron(4)`` it climbs from rank 1 to
-# rank 4, and waits where its place is clear. In ``OrderSimplex()`` no entry may be above the one to
-# its left, so that a low first score draws the others down with it.
+# The first of four scores increases from left to right. In ``CappedSimplex(2)``, its entry takes
+# its share from the others, and all entries stay between 0 and 1. In ``Permutahedron(4)``, it rises
+# from rank 1 to rank 4, and is constant where its rank is clear. In ``OrderSimplex()``, no entry
+# can be above the entry to its left, so a low first score also lowers the other entries.
 
 s = np.linspace(-2.5, 3.5, 301)
 theta = np.stack(
@@ -44,9 +44,9 @@ plt.show()
 # %%
 # Assignments
 # -----------
-# Doubly stochastic matrices have two links. The squared norm projects, and leaves zeros. The
-# negentropy scales, which is Sinkhorn's algorithm, and leaves none. Larger scores bring both to a
-# permutation.
+# Doubly stochastic matrices have two links. The link of the squared norm is a projection and has
+# exact zeros. The link of the negentropy is Sinkhorn's algorithm and has none. With larger scores,
+# both approach a permutation.
 
 scores = np.random.default_rng(0).normal(size=(6, 6))
 figure, axes = plt.subplots(2, 3, figsize=(8, 5.4))
@@ -69,8 +69,8 @@ plt.show()
 # %%
 # The loss on a set
 # -----------------
-# The target is the ranking 4, 3, 2, 1. Both losses are zero as soon as the scores are in order with
-# gaps of one, and ask for nothing more.
+# The target is the ranking 4, 3, 2, 1. Both losses are zero as soon as the scores are in this order
+# with gaps of at least one.
 
 y = np.asarray([4.0, 3.0, 2.0, 1.0])
 spread = np.linspace(-1, 2, 121)

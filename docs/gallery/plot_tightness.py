@@ -2,10 +2,9 @@
 One family: tightness from 0 to 3
 =================================
 
-The tightness c is one number that leads from the Fenchel-Young loss (0) to the Fitzpatrick loss (1)
-and beyond. The link stays the same all the way: predictions are made as before. What the scores
-converge to does change. With class labels and c > 0 the link is underconfident, see
-:doc:`/auto_gallery/plot_calibration`.
+The tightness c is a parameter that leads from the Fenchel-Young loss (c = 0) to the Fitzpatrick
+loss (c = 1) and beyond. All of these losses have the same link, but their optimal scores differ.
+With class labels and c > 0 the link is underconfident, see :doc:`/auto_gallery/plot_calibration`.
 """
 
 import matplotlib.pyplot as plt
@@ -19,9 +18,9 @@ plt.style.use(STYLE)
 # %%
 # Lower and flatter
 # -----------------
-# The right class has score s, the other one 0. A larger tightness lowers the loss, and with it the
-# pull on the score, its negative derivative. Far on the wrong side the pull still tends to one, but
-# a tight loss takes a larger mistake to get there.
+# The correct class has score s, the other class has score 0. A larger tightness lowers the loss and
+# its negative derivative, the pull on the score. For large mistakes the pull tends to one at every
+# tightness, but with a tight loss the mistake must be larger.
 
 s = np.linspace(-6, 4, 401)
 theta = np.stack([s, np.zeros_like(s)], axis=1)
@@ -42,7 +41,7 @@ for name, (above, below) in zip(("logistic", "sparsemax"), axes.T, strict=True):
         below.plot(s, -gradient[:, 0], **style)
     above.set(title=f"{name} family")
     above.legend(title="tightness")
-    below.set(xlabel="score of the right class, s")
+    below.set(xlabel="score of the correct class, s")
 axes[0, 0].set(ylabel="loss")
 axes[1, 0].set(ylabel="pull on the score")
 plt.show()
@@ -50,9 +49,9 @@ plt.show()
 # %%
 # Decreasing and convex in c
 # --------------------------
-# At a fixed score the loss decreases as c grows, and the first steps matter most. Its derivative is
-# minus the Bregman divergence of the target from the maximizer y*, which shrinks as y* moves toward
-# the target.
+# At a fixed score, the loss decreases as c grows, most of all at small c. The derivative with
+# respect to c is minus the Bregman divergence of the target from the maximizer y*. The divergence
+# shrinks as y* approaches the target.
 
 c = np.linspace(0, 3, 61)
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.6))

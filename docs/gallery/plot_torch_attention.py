@@ -2,8 +2,8 @@
 Sparse attention that learns how sparse to be
 =============================================
 
-An attention head whose weights come from an α-entmax can ignore most tokens exactly. With a
-learnable α each head finds its own place between the soft argmax (α = 1) and sparsemax (α = 2).
+If the weights of an attention head come from an α-entmax, most tokens can have weight zero. With a
+learnable α, each head learns its own value between the soft argmax (α = 1) and sparsemax (α = 2).
 """
 
 import matplotlib.pyplot as plt
@@ -15,23 +15,23 @@ from fitzpatrick.experiments.figures import STYLE
 from fitzpatrick.torch import Entmax, FitzpatrickLogisticLoss
 
 torch.manual_seed(0)
-torch.set_num_threads(1)  # so small a model is not worth more
+torch.set_num_threads(1)  # one thread is enough for a small model
 plt.style.use(STYLE)
 # sphinx_gallery_thumbnail_number = 2
 
 # %%
 # The task
 # --------
-# A sequence holds key tokens, each followed by its value. The last token repeats one of the keys,
-# and the model has to answer with the value that followed it. That takes two steps of attention:
-# to the token before, and to the token that is alike.
+# A sequence has key tokens, each followed by its value. The last token repeats one of the keys, and
+# the model has to answer with the value that followed this key. This takes two steps of attention:
+# to the previous token, and to the equal token.
 
 KEYS, VALUES, PAIRS = 8, 8, 4
 LENGTH = 2 * PAIRS + 1
 
 
 def draw(n: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Sequences of tokens, and the value that each asks for."""
+    """Sequences of tokens, and the correct value for each sequence."""
     keys = torch.rand(n, KEYS, generator=generator).argsort(-1)[:, :PAIRS]
     values = torch.randint(0, VALUES, (n, PAIRS), generator=generator)
     asked = torch.randint(0, PAIRS, (n, 1), generator=generator)
@@ -44,8 +44,8 @@ def draw(n: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
 # %%
 # The model
 # ---------
-# Two layers of causal attention. The only unusual line is the call of ``Entmax`` in place of
-# ``softmax``; it takes the mask, and its α is a parameter with one entry for each head.
+# The model has two layers of causal attention. Its only unusual line calls ``Entmax`` instead of
+# ``softmax``. ``Entmax`` takes the mask, and its α is a parameter with one entry for each head.
 
 
 class Attention(nn.Module):
@@ -60,7 +60,7 @@ class Attention(nn.Module):
         self.weights = torch.empty(0)
 
     def forward(self, x: Tensor) -> Tensor:
-        """What the tokens gather from those before them."""
+        """The attention output for each token."""
         n, length, width = x.shape
         parts = self.project(x).reshape(
             n, length, 3, self.heads, width // self.heads
@@ -104,8 +104,9 @@ class Model(nn.Module):
 # %%
 # Training
 # --------
-# Adam on fresh sequences, with the Fitzpatrick logistic loss in place of cross-entropy. The orders
-# α get a larger step than the weights, so that they move far in a short training.
+# The model is trained by Adam on new sequences, with the Fitzpatrick logistic loss instead of
+# cross-entropy. The orders α have a larger learning rate than the weights, so that they change
+# enough in a short training.
 
 generator = torch.Generator().manual_seed(0)
 model, criterion = Model(), FitzpatrickLogisticLoss()
@@ -136,7 +137,7 @@ for _ in range(150):
 tokens, answers = draw(1000, generator)
 with torch.no_grad():
     accuracy = (model(tokens).argmax(-1) == answers).float().mean().item()
-print(f"right answers to new sequences: {accuracy:.1%}")
+print(f"correct answers to new sequences: {accuracy:.1%}")
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.4))
 axes[0].semilogy(losses, linewidth=1)
@@ -153,10 +154,10 @@ axes[1].legend(ncols=2, loc="upper right")
 plt.show()
 
 # %%
-# What the heads look at
-# ----------------------
-# The attention of all heads to one sequence. Rows are the tokens that ask, columns those that are
-# looked at, gray those that are masked. White cells are exact zeros.
+# What the heads attend to
+# ------------------------
+# The figure shows the attention of all heads for one sequence. Rows are queries, columns are keys,
+# and gray cells are masked. White cells are exact zeros.
 
 names = [f"k{t}" if t < KEYS else f"v{t - KEYS}" for t in tokens[0].tolist()]
 figure, axes = plt.subplots(1, 4, figsize=(10, 3.1), sharey=True)
@@ -164,7 +165,7 @@ seen = np.tri(LENGTH, dtype=bool)
 for head, ax in enumerate(axes):
     weights = layers[head // 2].weights[:, head % 2].numpy()
     ax.imshow(np.where(seen, np.nan, 0.2), vmin=0, vmax=1, cmap="Greys")
-    # lifted, so that small weights differ from zeros
+    # raised, so that small weights differ from zeros
     ax.imshow(
         np.where(weights[0] > 0, 0.15 + weights[0], np.nan),
         vmin=0,

@@ -2,8 +2,8 @@
 A network on digits, in PyTorch
 ===============================
 
-A small network is trained on scikit-learn's digits, once with each loss. From one loss to the next
-a single line changes.
+This example trains a small network on scikit-learn's digits, once with each loss. Only the
+criterion changes.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ import fitzpatrick.torch as ft
 from fitzpatrick.experiments.figures import COLORS, STYLE
 
 plt.style.use(STYLE)
-torch.set_num_threads(1)  # so small a network is not worth more
+torch.set_num_threads(1)  # one thread is enough for a small network
 
 digits = load_digits()
 X, X_test, y, y_test = train_test_split(
@@ -29,8 +29,9 @@ X, X_test, y, y_test = train_test_split(
 # %%
 # Training
 # --------
-# Every loss sees the same three random starts and the same batches. Adam does not mind that the
-# Fitzpatrick losses are smaller, and trains each as well as its Fenchel-Young loss.
+# Every loss is trained from the same three random starts on the same batches. Adam does not depend
+# on the scale of a loss, so it trains the smaller Fitzpatrick losses as well as the Fenchel-Young
+# losses.
 
 EPOCHS, SEEDS = 12, 3
 criteria = {
@@ -88,10 +89,10 @@ ax.legend()
 plt.show()
 
 # %%
-# Where a sparse network hesitates
-# --------------------------------
-# With a sparse link many digits get probability one on a single class. Here are six that do not,
-# with all the classes that are still possible; the true one is in orange.
+# Where a sparse network is uncertain
+# -----------------------------------
+# With a sparse link, many digits have probability one for a single class. The figure shows six
+# digits with several possible classes. The true class is orange.
 
 with torch.no_grad():
     probabilities = ft.functional.sparsemax(
