@@ -648,6 +648,12 @@ def test_outputs_to_links_folders_and_what_is_read(ok, fails, tmp_path):
     assert file.read_bytes() == content
 
 
+def test_one_sample_cannot_choose_a_penalty(fails):
+    write("a.csv", "x,a,b", "1,0.5,0.5")
+    said = fails("fit", "a.csv", "--targets", "a,b", "-o", "m", "--no-intercept", "--scaling=none")
+    assert said == "a.csv: a single sample cannot be divided into folds"
+
+
 def test_predict_from_libsvm_to_a_file(ok, tmp_path):
     write("a.svm", *(f"{i % 3} 1:{i % 5} 2:{(i * 7) % 4}" for i in range(40)))
     ok("fit", "a.svm", *FITTED)

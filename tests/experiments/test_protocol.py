@@ -59,6 +59,8 @@ def test_the_precision_decides_what_is_constant_and_what_is_too_large(experiment
     assert fitted_shape(almost, Protocol()) == (45, 5)
     assert fitted_shape(almost, single) == (45, 4)
     assert {part.X.dtype for part in split(almost, single, seed=0)} == {np.dtype("float32")}
+    with pytest.raises(DataError, match="every feature is constant on the 45 of 60 samples"):
+        check(replace(almost, X=X[:, [1]]), single, 1)
     large = changed(experiment, X=experiment.X * 1e30)
     check(large, Protocol(), 5)
     with pytest.raises(DataError, match="overflow float32"):

@@ -75,6 +75,14 @@ def test_summary_of_a_loss(model):
     assert (found.unconverged, found.fits, found.seconds) == (2, 6, 6.0)
 
 
+def test_a_model_that_several_splits_choose_is_fitted_again_once():
+    records = make("logistic", 0.0)
+    records[FitPath(LossChoice("logistic"), None)] = [record(1.0, np.nan, np.ones(400), False)]
+    (found,) = evaluate(records, PROTOCOL).summaries
+    assert (found.settings, found.error) == ((1.0, 1.0), 1.0)
+    assert (found.unconverged, found.fits) == (3, 7)
+
+
 @pytest.mark.parametrize("model", ["linear", "boosted"])
 def test_curves_end_with_the_first_path(model):
     records = make("logistic", 0.0, model=model)

@@ -188,7 +188,8 @@ def check(experiment: Experiment, protocol: Protocol, seeds: int) -> None:
             raise DataError(" ".join(str(error).split()), file) from None
     for seed in range(seeds):
         rows = dev_split(n, seed)[0]
-        constant = constant_columns(experiment.X[rows], zero_only=not protocol.centered)
+        X = experiment.X[rows].astype(protocol.dtype, copy=False)
+        constant = constant_columns(X, zero_only=not protocol.centered)
         if constant.size == experiment.X.shape[1]:
             raise DataError(
                 f"every feature is constant on the {rows.size} of {n} samples that dev split "

@@ -149,7 +149,8 @@ def _summary(
     protocol: Protocol,
 ) -> LossSummary:
     on_grid, grid = [fit for fits in grids for fit in fits], loss.grid(protocol)
-    fitted = [*on_grid, *(final for final in chosen if final not in on_grid)]
+    refitted = {final.setting: final for final in chosen if final not in on_grid}
+    fitted = [*on_grid, *refitted.values()]
     tried = loss.in_order(fit.setting for fit in on_grid)
     best = tried[int(np.nanargmin(_mean_curve(loss, grids, tried)))]
     shown = loss.in_order((*grid, best))
