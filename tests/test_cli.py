@@ -450,6 +450,10 @@ def test_compare_with_a_test_file_says_what_was_left_out(ok, fails, tmp_path):
         write(file, f"{head},flat", *(f"{line},7" for line in lines), "1,2,3,0,0,0,7")
     options = (*ABC, "--losses", "sparsemax", *QUICK)
     out = ok("compare", train, "--test", test, *options)
+    Y, Y_test = (np.loadtxt(one, delimiter=",", skiprows=1)[:-1, 3:6] for one in (train, test))
+    Y, Y_test = (one / one.sum(axis=1, keepdims=True) for one in (Y, Y_test))
+    baseline = np.square(Y_test - Y.mean(axis=0)).sum(axis=1).mean()
+    assert re.search(r"\n  baseline +(\.\d{4})", out)[1] == f"{baseline:.4f}"[1:]
     page = Path("out/compare-a.html").read_text()
     for note in (
         "1 of 81 samples have no label and are left out",
@@ -850,7 +854,8 @@ def test_killed_the_table_is_the_same(ok, tmp_path, monkeypatch):
 @pytest.mark.parametrize(("jobs", "fits"), [("1", 1), ("2", 1), ("2", 0)])
 def test_interrupt_keeps_what_is_finished(tmp_path, jobs, fits):
     """While workers start, and once the first of them has finished a path."""
-    process = start_and_wait(tmp_path / "out", fits, "reproduce", "--seeds", "40", "-j", jobs)
+    many = ("reproduce", "--seeds", "200", "--losses", "logistic", "--alphas", "1e3,1e2")
+    process = start_and_wait(tmp_path / "out", fits, *many, "-j", jobs)
     process.stdout.readline()
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=60)

@@ -156,6 +156,16 @@ def test_both_ends_of_a_family_go_by_their_names():
     assert str(LossChoice("fitzpatrick_logistic", 0.5)) == "fitzpatrick_logistic (tightness 0.5)"
 
 
+def test_labels_by_themselves_become_shares():
+    """Even ones where no label is predicted."""
+    choice = LossChoice("sparse_sigmoid")
+    shares = choice.proportions(
+        np.asarray([[0.5, 0.25, -1.0], [-1.0, -2.0, -3.0], [2.0, 5.0, 1.0]])
+    )
+    third = 1 / 3
+    np.testing.assert_allclose(shares, [[2 / 3, third, 0], [third] * 3, [third] * 3])
+
+
 def test_samples_without_a_label_are_left_out_of_both_parts():
     data = load_dataset("yeast")
     train, test = (np.asarray(part.Y).copy() for part in (data.train, data.test))

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from fitzpatrick import metrics
 from fitzpatrick.datasets import DataError
 from fitzpatrick.experiments import runner
 from fitzpatrick.experiments.protocol import (
@@ -112,6 +113,32 @@ def test_fits_are_those_of_the_estimator(tmp_path, experiment, scaling, intercep
     np.testing.assert_allclose(record.test_errors, errors, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("choice", [("fitzpatrick_logistic", 2.0), ("sparsemax",), ("sigmoid",)])
+@pytest.mark.parametrize("has_classes", [True, False])
+def test_what_a_record_says_of_the_predictions(tmp_path, experiment, choice, has_classes):
+    """The log loss is of probabilities where targets are classes, and else of the predictions."""
+    if has_classes:
+        Y, Y_test = (np.eye(3)[one.argmax(axis=1)] for one in (experiment.Y, experiment.Y_test))
+        experiment = replace(experiment, Y=Y, Y_test=Y_test)
+    path, protocol = FitPath(LossChoice(*choice), None), Protocol(alphas=(0.3,))
+    [record] = fit(tmp_path, experiment, protocol, [path])[path]
+    X, X_test = experiment.X, experiment.X_test
+    targets = (experiment.Y > 0).astype(float) if choice == ("sigmoid",) else experiment.Y
+    how = {"tightness": path.loss.tightness, "fit_intercept": False, "standardize": True}
+    model = ProportionRegressor(choice[0], 0.3, tol=1e-8, **how).fit(X, targets)
+    shares = np.asarray(model.predict(X_test))
+    shares = shares / shares.sum(axis=1, keepdims=True)
+    judged = shares
+    if has_classes and choice != ("sigmoid",):
+        judged = path.loss.loss.probabilities(model.predict_scores(X_test))
+    Y_test, rows = experiment.Y_test, np.arange(len(X_test))
+    assert record.log_loss == pytest.approx(metrics.log_loss(Y_test, judged), rel=1e-5)
+    best = Y_test[rows, shares.argmax(axis=1)] == Y_test.max(axis=1)
+    assert record.accuracy == best.mean()
+    assert record.zeros == pytest.approx((shares == 0).mean())
+    assert (record.zeros > 0) == (choice == ("sparsemax",))
+
+
 @pytest.mark.parametrize("moment", [0, 1, 5])
 def test_interrupted_after_any_path(tmp_path, experiment, monkeypatch, moment):
     """While settings are chosen, and once the chosen ones are fitted to train and dev together."""
@@ -143,6 +170,8 @@ def test_interrupted_after_any_path(tmp_path, experiment, monkeypatch, moment):
 
 def test_workers_and_devices_give_the_same_records(tmp_path, experiment, undisturbed):
     assert contents(fit(tmp_path, experiment, n_jobs=2)) == undisturbed
+    if os.name == "posix":  # only the workers are without Ctrl-C
+        assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
     pytest.importorskip("torch")
     protocol = replace(PROTOCOL, device="cpu")
     by_torch = fit(tmp_path / "torch", experiment, protocol, PATHS[:2])
@@ -162,16 +191,18 @@ def test_finished_runs_fit_nothing(tmp_path, experiment, monkeypatch, capsys):
 
 
 def test_settings_and_data_are_part_of_the_key(tmp_path, experiment):
-    """A file with other targets, or other rows to test, is another experiment."""
+    """A file with other targets, other features or other rows to test is another experiment."""
+    rows = sparse.csr_array(experiment.X)
     others = [
+        replace(experiment, X=sparse.csr_array((rows.data, 4 - rows.indices, rows.indptr))),
         replace(experiment, Y=experiment.Y[:, ::-1]),
         replace(experiment, Y_test=experiment.Y_test[:, ::-1]),
-        replace(experiment, X=sparse.csr_array(experiment.X)),
-        replace(experiment, X=sparse.csr_array(2 * experiment.X)),
+        replace(experiment, X=rows),
+        replace(experiment, X=2 * rows),
     ]
     runs = {Store.of(tmp_path, other, PROTOCOL).run for other in [experiment, *others]}
     runs |= {Store.of(tmp_path, experiment, Protocol(alphas=(10.0,))).run}
-    assert len(runs) == 6
+    assert len(runs) == 7
     assert Store.of(tmp_path, replace(experiment), PROTOCOL).run in runs
 
 

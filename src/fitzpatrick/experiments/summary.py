@@ -239,8 +239,9 @@ def accuracy(Y: np.ndarray, predictions: np.ndarray) -> float:
     """Share of the rows whose largest prediction is at one of their largest targets.
 
     Example:
-        >>> accuracy(np.eye(2), np.asarray([[0.6, 0.4], [0.7, 0.3]]))
-        0.5
+        >>> Y = np.asarray([[1, 0, 0], [0, 1, 0], [0, 0.5, 0.5], [0, 0.5, 0.5]])
+        >>> accuracy(Y, np.eye(3)[[0, 0, 1, 2]])
+        0.75
     """
     chosen = np.take_along_axis(Y, predictions.argmax(axis=1)[:, None], axis=1)[:, 0]
     return float((chosen == Y.max(axis=1)).mean())
