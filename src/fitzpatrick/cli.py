@@ -56,7 +56,7 @@ Model = StrEnum("Model", ["linear", "boosted"])
 def _option(
     text: str, metavar: str | None = None, default: str | bool = True, *names: str, **limits: Any
 ) -> Any:
-    """What help says of an option: a placeholder for its value, and its default or nothing."""
+    """An option: its help, the placeholder of its value, and the default that help shows."""
     return typer.Option(*names, metavar=metavar, help=text, show_default=default, **limits)
 
 
@@ -177,7 +177,7 @@ class Source:
     def read(
         self, *, plain: bool = False, test: Path | None = None, like: "Table | None" = None
     ) -> "Table":
-        """Its features and targets, or those of a test file by what was learned from it."""
+        """Features and targets of the file, or of a test file whose columns are like a table's."""
         from .datasets import ReadOptions, read_table
 
         kinds, tags = _kinds(self.kinds), _names(self.tags)
@@ -200,7 +200,7 @@ class Source:
 
 
 def _command(function: Callable[..., None]) -> Callable[..., None]:
-    """Make a command of a function whose arguments are options; ``source`` stands for several."""
+    """Register a command whose arguments are options; ``source`` stands for those of Source."""
     parameters: list[inspect.Parameter] = []
     shared = inspect.signature(Source, eval_str=True).parameters
     for one in inspect.signature(function, eval_str=True).parameters.values():
@@ -397,7 +397,7 @@ def compare(
     run(experiment, table.kind, notes, options, fit_command, typer.echo)
 
 
-# the others mean nothing to boosted trees
+# options of fit that boosted trees do not have
 _OF_LINEAR_MODELS = ("alpha", "alphas", "intercept", "scaling", "coefficients")
 
 
@@ -608,7 +608,7 @@ def _is_given(context: typer.Context, name: str) -> bool:
 
 
 def _given(context: typer.Context, command: str, without: Sequence[str]) -> list[str]:
-    """The options that were given, as far as they say the same to another command."""
+    """The options that were typed and mean the same to another command."""
     others = {one.name for one in _commands()[command].params}
     others -= {"output", "tightness", "alphas", "whole_grid", *without}
     words: list[str] = []
@@ -689,7 +689,7 @@ def _commands() -> dict[str, typer.core.TyperCommand]:
 
 
 def _has_options(advice: str) -> bool:
-    """True if the command that runs, or another one that the advice names, has its options."""
+    """True if the options in an advice exist: of the command that it names, or that runs."""
     named = re.search(r"fitzpatrick (\w+)", advice)
     command = _commands()[named[1] if named else sys.argv[1]]
     known = {option for parameter in command.params for option in parameter.opts}
@@ -697,7 +697,7 @@ def _has_options(advice: str) -> bool:
 
 
 def main() -> None:
-    """Run the command line; what is wrong with a file or a folder is said in one line."""
+    """Run the command line; a problem with a file or a folder is one line on standard error."""
     from concurrent.futures import BrokenExecutor
 
     from .datasets import DataError, UnavailableError
@@ -721,5 +721,5 @@ def main() -> None:
         problem = f"{error.filename or 'the output'}: {error.strerror or error}"
     else:
         return
-    print(f"error: {' '.join(problem.split())}", file=sys.stderr)
+    warn(problem)
     sys.exit(ERROR)

@@ -114,6 +114,7 @@ def test_lines_survive_the_disk(tmp_path, runs):
     assert len(lines) == 2 * 5 * 2
     file = tmp_path / "fits.csv"
     file.write_text(to_csv(lines))
+    assert "nan" not in file.read_text()
     again = from_csv(file, FitLine)
     for line, read in zip(lines, again, strict=True):
         for name in ("loss", "seed", "intercept"):

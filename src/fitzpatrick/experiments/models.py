@@ -130,9 +130,9 @@ def fit(
 def _cross_validate(
     X: Matrix, Y: np.ndarray, choice: LossChoice, protocol: Protocol, title: str
 ) -> tuple[dict[float, float], float, int]:
-    """Mean squared error over the folds of each setting that the search comes to.
+    """Mean squared errors over the folds, of each setting that is searched and of the mean target.
 
-    And of the mean target, and the number of fits that did not converge.
+    The last number counts the fits that did not converge.
     """
     if len(Y) < 2:
         raise ValueError("a single sample cannot be divided into folds")
@@ -168,7 +168,7 @@ def _notes_on_search(
     chosen: float,
     unconverged: int,
 ) -> Iterator[str]:
-    """Sentences on what the cross-validation left open."""
+    """What the cross-validation left open, in sentences."""
     if unconverged:
         yield f"{unconverged} fits of the cross-validation did not converge"
     strongest, weakest = protocol.alphas[0], protocol.alphas[-1]

@@ -141,10 +141,7 @@ def _damaged(file: Path) -> DataError:
 
 
 def final_models(grids: Grids) -> dict[FitPath, Record]:
-    """For each seed the model to test: the chosen one, or its namesake on train and dev.
-
-    The latter wherever the paths on train and dev are among the records.
-    """
+    """The chosen model of each seed, or its refit to train and dev if that is on record."""
     whole = {
         (path.loss, record.setting): record
         for path, grid in grids.items()

@@ -47,7 +47,7 @@ def signed(value: float, digits: int = 4) -> str:
 
 
 def signed_alike(*values: float) -> list[str]:
-    """Numbers with their signs, and so many digits that none but zero looks like zero.
+    """Numbers with their signs, and with enough digits that only zero looks like zero.
 
     Example:
         >>> signed_alike(0.0213, -0.00002), signed_alike(-0.5, 0.0)
@@ -159,7 +159,7 @@ def interval_text(found: Difference) -> str:
 def heading(protocol: Protocol, seeds: int, *marks: str) -> str:
     """What the columns mean, and the settings that matter most or are not the default.
 
-    It is the same on every device.
+    The device is not among them: tables do not depend on it.
     """
     splits = f"the mean over {seeds} dev splits, ± their standard deviation"
     default = describe(Protocol())
@@ -179,7 +179,7 @@ def heading(protocol: Protocol, seeds: int, *marks: str) -> str:
 
 
 def resampled(seeds: int) -> str:
-    """What the bootstrap draws anew."""
+    """What the bootstrap resamples."""
     return "splits and test samples" if seeds > 1 else "test samples, not splits"
 
 
@@ -230,7 +230,7 @@ def fit_lines(dataset: str, features: str, intercept: bool, grids: Grids) -> lis
             "converged": record.converged,
             "seconds": record.seconds,
             "device": record.device,
-            "tightness": path.loss.tightness,  # where it is not that of the loss's name
+            "tightness": path.loss.tightness,  # None: as the name of the loss says
             "model": path.loss.model,
             "rounds": int(record.setting) if path.loss.model == "boosted" else None,
         }

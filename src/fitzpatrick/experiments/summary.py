@@ -62,7 +62,7 @@ class LossSummary:
 
 @dataclass(frozen=True)
 class Difference:
-    """Error of one loss minus that of another on the same test samples."""
+    """Error of one loss minus the error of another, on the same test samples."""
 
     first: LossChoice
     second: LossChoice
@@ -80,7 +80,7 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """The losses of one experiment, how they compare, and the baseline where there is one."""
+    """The losses of one experiment, how they compare, and the baseline if there is one."""
 
     summaries: list[LossSummary]
     baseline: LossSummary | None = None
@@ -102,7 +102,7 @@ class Evaluation:
 
     @functools.cached_property
     def better(self) -> set[LossChoice]:
-        """Losses that are better than the Fenchel-Young loss, and those better than all of its."""
+        """Losses that beat their Fenchel-Young loss; or the latter, if it beats all of them."""
         if self.summaries[0].n_test < MIN_TEST_SAMPLES:
             return set()
         found = {one.better for one in self.differences.values()}
@@ -196,7 +196,7 @@ def difference(first: LossSummary, second: LossSummary) -> Difference:
 
 
 def percentile_interval(resampled: np.ndarray) -> tuple[float, float]:
-    """Its middle part, of the share LEVEL."""
+    """Ends of the middle part of resampled values, which holds the share LEVEL of them."""
     low, high = np.quantile(resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
 

@@ -32,7 +32,7 @@ MARKERS = ("circle", *_CORNERS)
 
 @dataclass(frozen=True)
 class Row:
-    """A value, where it is known with its interval, and where there is one a reference."""
+    """A value, with its interval and a reference if there are any."""
 
     label: str
     value: float

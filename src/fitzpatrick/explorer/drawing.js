@@ -21,7 +21,7 @@ const format = ({ x, y }) => `${x.toFixed(2)},${y.toFixed(2)}`;
 const polyline = (points) => points.map(format).join(" ");
 const path = (points) => `M${points.map(format).join("L")}`;
 
-/** A shaft with a head; nothing where there is no room for a head. */
+/** A shaft with a head; empty if there is no room for a head. */
 function makeArrow(from, to, style) {
   const [dx, dy] = [to.x - from.x, to.y - from.y];
   const length = Math.hypot(dx, dy);
@@ -33,8 +33,8 @@ function makeArrow(from, to, style) {
 }
 
 /**
- * The pieces of a level set of L, one for each triangle of a mesh that it crosses. What is
- * interpolated is √L, because a loss is a square near its zeros.
+ * The pieces of a level set of L, one for each triangle of a mesh that it crosses. They are found
+ * by interpolating √L, because a loss is a square near its zeros.
  */
 function levelSet({ points, triangles }, roots, value) {
   const level = Math.sqrt(value);
