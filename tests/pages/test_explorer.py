@@ -124,6 +124,54 @@ def test_page_opens_on_numbers_that_fit_together(browser, url):
     assert all(line.get_attribute("d") for line in browser.find_all(".current"))
 
 
+DRAWN = """
+const [id, alpha, c, y, theta] = arguments, isScores = id === "scores";
+const onSimplex = (point) => toTarget(point).map((value) => Math.max(value, 0));
+const vectorAt = (point) => (isScores ? toVector(point, SCORE_PLANE) : onSimplex(point));
+const lossAt = (point, c) => {
+  const vector = vectorAt(point);
+  return (isScores ? evaluate(alpha, y, vector, c) : evaluate(alpha, vector, theta, c)).value;
+};
+const all = (selector) => [...document.querySelectorAll(`#${id} ${selector}`)];
+const number = (one, name) => Number(one.getAttribute(name));
+const points = (line) => [...line.getAttribute("d").matchAll(/([-.\\d]+),([-.\\d]+)/g)]
+  .map(([, x, y]) => ({ x: Number(x), y: Number(y) }));
+const text = (one) => ({ x: number(one, "x"), y: number(one, "y") - 4 });
+return {
+  current: all(".current").map((line, k) => points(line).map((p) => lossAt(p, [0, 1, c][k]))),
+  levels: all(".level-label").map((one) => [Number(one.textContent), lossAt(text(one), c)]),
+  arrows: all(".arrow").map((line) => points(line).slice(0, 2).map(vectorAt)),
+  dots: all(".point").map((one) => vectorAt({ x: number(one, "cx"), y: number(one, "cy") })),
+};"""
+
+
+@pytest.mark.parametrize(("alpha", "c"), [(1, 0.5), (1.5, 3)])
+def test_drawings_show_what_the_numbers_say(browser, url, alpha, c):
+    """Lines where losses have one value, arrows down the gradients, dots at the maximizers."""
+    browser.open(url)
+    browser.open(f"{url}#alpha={alpha}&c=2&y=0.1,0.8,0.1")  # nothing of this is kept
+    browser.open(f"{url}#alpha={alpha}&c={c}")
+    seen = check_numbers(browser, alpha, c)
+    for plot, taken in (("scores", "theta"), ("targets", "y")):
+        drawn = browser.run(DRAWN, plot, alpha, c, seen["y"], seen["theta"])
+        assert len(drawn["current"]) == 3
+        for values in drawn["current"]:  # between the points of a mesh, and rounded
+            assert len(values) > 20
+            np.testing.assert_allclose(values, seen["c"], rtol=0.05)
+        assert len(drawn["levels"]) > 3
+        levels, values = np.transpose(drawn["levels"])
+        np.testing.assert_allclose(values, levels, rtol=0.1)
+        begins, ends = np.moveaxis(np.asarray(drawn["arrows"]), 1, 0)
+        np.testing.assert_allclose(begins, len(begins) * [seen[taken]], atol=0.01)
+        if plot == "scores":
+            gradients = [np.subtract(seen[star], seen["y"]) for star in ("link", "star-1", "star")]
+            np.testing.assert_allclose(ends - begins, -2.5 * np.asarray(gradients), atol=0.01)
+        else:
+            stars = [seen["link"], seen["star-1"], seen["star"]]
+            np.testing.assert_allclose(drawn["dots"], stars, atol=1e-3)
+            np.testing.assert_allclose(ends, [seen["star"]], atol=1e-3)
+
+
 def test_page_asks_for_nothing_from_outside(browser, url):
     browser.open(url)
     assert browser.run("return performance.getEntriesByType('resource').length") == 0
@@ -368,8 +416,11 @@ def test_a_family_can_be_hidden(browser, url):
     browser.find("#values [name=sparsemax]").click()
     assert len(browser.find_all("#curves polyline")) == 7
     assert not browser.find("#slopes [name=sparsemax]").is_selected()
+    browser.find("#slopes [name=logistic]").click()
     browser.open(address_once_saved(browser))
-    assert len(browser.find_all("#derivatives polyline")) == 7
+    assert len(browser.find_all("#derivatives polyline")) == 4
+    browser.find("#values [name=sparsemax]").click()
+    assert len(browser.find_all("#curves polyline")) == 7
 
 
 def test_pointing_at_a_curve_shows_its_values(browser, url):
