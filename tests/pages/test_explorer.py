@@ -340,6 +340,7 @@ def test_dark_mode_follows_the_system_and_the_button(browser, url):
     ink = "return getComputedStyle(document.querySelector('.handle .knob')).fill"
     browser.open(url, dark=True)
     dark = browser.run(background), browser.run(ink)
+    assert browser.find(".theme-toggle").text == "Light mode"
     browser.open(url)
     light = browser.run(background), browser.run(ink)
     assert light[0] == "rgb(255, 255, 255)"
