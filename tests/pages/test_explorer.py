@@ -36,6 +36,12 @@ def url(tmp_path_factory):
     return file.as_uri()
 
 
+@pytest.fixture
+def browser(browser, url):
+    browser.open(url)
+    return browser
+
+
 def draw_points():
     """Targets and scores: inside, on edges, at corners; close, far apart, with ties."""
     generator = np.random.default_rng(0)
@@ -51,8 +57,7 @@ def draw_points():
     return Y, theta
 
 
-def test_numbers_are_those_of_python(browser, url):
-    browser.open(url)
+def test_numbers_are_those_of_python(browser):
     Y, theta = draw_points()
     for alpha, omega in REGULARIZERS.items():
         for c in TIGHTNESSES:
@@ -113,8 +118,7 @@ def address_once_saved(browser):
     raise AssertionError("the address keeps changing")
 
 
-def test_page_opens_on_numbers_that_fit_together(browser, url):
-    browser.open(url)
+def test_page_opens_on_numbers_that_fit_together(browser):
     seen = check_numbers(browser, alpha=1, c=0.5)
     assert seen["1"] < seen["c"] < seen["0"]
     assert browser.find("#loss-0").text == f"{seen['0']:.4f}"
@@ -142,13 +146,15 @@ return {
   levels: all(".level-label").map((one) => [Number(one.textContent), lossAt(text(one), c)]),
   arrows: all(".arrow").map((line) => points(line).slice(0, 2).map(vectorAt)),
   dots: all(".point").map((one) => vectorAt({ x: number(one, "cx"), y: number(one, "cy") })),
+  names: all(".point-label").map((one) => {
+    return [one.textContent, vectorAt({ x: number(one, "x") - 11, y: number(one, "y") - 5 })];
+  }),
 };"""
 
 
 @pytest.mark.parametrize(("alpha", "c"), [(1, 0.5), (1.5, 3)])
 def test_drawings_show_what_the_numbers_say(browser, url, alpha, c):
     """Lines where losses have one value, arrows down the gradients, dots at the maximizers."""
-    browser.open(url)
     browser.open(f"{url}#alpha={alpha}&c=2&y=0.1,0.8,0.1")  # nothing of this is kept
     browser.open(f"{url}#alpha={alpha}&c={c}")
     seen = check_numbers(browser, alpha, c)
@@ -170,10 +176,12 @@ def test_drawings_show_what_the_numbers_say(browser, url, alpha, c):
             stars = [seen["link"], seen["star-1"], seen["star"]]
             np.testing.assert_allclose(drawn["dots"], stars, atol=1e-3)
             np.testing.assert_allclose(ends, [seen["star"]], atol=1e-3)
+            places = dict(zip(("ŷ(θ)", "y*₁", "y*"), stars, strict=True))
+            for name, place in drawn["names"][:-1]:  # the last one is the handle's
+                np.testing.assert_allclose(place, places[name], atol=1e-3)
 
 
 def test_page_asks_for_nothing_from_outside(browser, url):
-    browser.open(url)
     assert browser.run("return performance.getEntriesByType('resource').length") == 0
     page = explorer.page().replace("http://www.w3.org/2000/svg", "")  # a name, not an address
     assert not re.search(r"https?:|src=|href=|@import|url\((?!#)|fetch\(|XMLHttp|import\(", page)
@@ -181,8 +189,7 @@ def test_page_asks_for_nothing_from_outside(browser, url):
 
 
 @pytest.mark.parametrize("kind", ["mouse", "touch"])
-def test_dragging_the_scores(browser, url, kind):
-    browser.open(url)
+def test_dragging_the_scores(browser, kind):
     before = shown(browser)
     browser.drag("#scores .handle .knob", 60, 50, kind)  # right and down: to class 3, off class 1
     after = check_numbers(browser, alpha=1, c=0.5)
@@ -194,8 +201,7 @@ def test_dragging_the_scores(browser, url, kind):
 
 
 @pytest.mark.parametrize("kind", ["mouse", "touch"])
-def test_dragging_the_target_to_a_corner(browser, url, kind):
-    browser.open(url)
+def test_dragging_the_target_to_a_corner(browser, kind):
     before = shown(browser)
     browser.drag("#targets .handle .knob", -150, 90, kind)  # out of the simplex
     after = check_numbers(browser, alpha=1, c=0.5)
@@ -208,15 +214,13 @@ def test_dragging_the_target_to_a_corner(browser, url, kind):
     assert 0 < on_edge[2] < 1
 
 
-def test_a_click_sends_the_handle_there(browser, url):
-    browser.open(url)
+def test_a_click_sends_the_handle_there(browser):
     browser.drag("#scores")
     theta = check_numbers(browser, alpha=1, c=0.5)["theta"]
     np.testing.assert_allclose(theta, 0, atol=0.05)  # the middle of the plot, to a pixel
 
 
-def test_tab_reaches_every_control_in_order(browser, url):
-    browser.open(url)
+def test_tab_reaches_every_control_in_order(browser):
     reached = []
     for _ in range(10):
         browser.press("TAB")
@@ -241,8 +245,7 @@ def test_tab_reaches_every_control_in_order(browser, url):
     ]
 
 
-def test_arrow_keys_move_scores_and_target(browser, url):
-    browser.open(url)
+def test_arrow_keys_move_scores_and_target(browser):
     start = shown(browser)
     browser.focus("#scores .handle")
     browser.press("ARROW_UP")
@@ -263,8 +266,7 @@ def test_arrow_keys_move_scores_and_target(browser, url):
     assert sum(right["y"]) == pytest.approx(1, abs=1e-12)
 
 
-def test_the_slider_of_the_tightness(browser, url):
-    browser.open(url)
+def test_the_slider_of_the_tightness(browser):
     before = shown(browser)
     browser.focus("#tightness")
     browser.press("ARROW_RIGHT")
@@ -278,8 +280,7 @@ def test_the_slider_of_the_tightness(browser, url):
     assert check_numbers(browser, alpha=1, c=4)["c"] < before["1"]
 
 
-def test_the_choice_of_the_regularizer(browser, url):
-    browser.open(url)
+def test_the_choice_of_the_regularizer(browser):
     lines = browser.find("#scores .level").get_attribute("d")
     browser.find("input[name=alpha][value='2']").click()
     check_numbers(browser, alpha=2, c=0.5)
@@ -296,7 +297,6 @@ def test_the_choice_of_the_regularizer(browser, url):
 
 
 def test_the_address_holds_the_state(browser, url):
-    browser.open(url)
     browser.drag("#scores .handle .knob", 37, 21)
     browser.drag("#targets .handle .knob", 23, -31)
     browser.find("input[name=alpha][value='1.5']").click()
@@ -320,7 +320,6 @@ def test_the_address_holds_the_state(browser, url):
 
 
 def test_what_is_not_valid_in_the_address_has_its_default(browser, url):
-    browser.open(url)
     defaults = shown(browser)
     for hash_ in (
         "view=x&alpha=7&c=-1&theta=1,2&y=2,-1,0&margin=abc&hide=foo&theme=pink",
@@ -398,8 +397,7 @@ def check_margin(browser, margin, c):
         np.testing.assert_allclose(slopes[name], expected, **CLOSE)
 
 
-def test_margins(browser, url):
-    browser.open(url)
+def test_margins(browser):
     browser.find("[data-view=margin]").click()
     check_margin(browser, -0.5, 0.5)
     assert len(browser.find_all("#curves .line:not(table *)")) == 10
