@@ -211,6 +211,7 @@ def dataset_details() -> str:
 
 
 Line = dict[str, Any]  # of a CSV file, by the names of its columns
+_OF_A_FIT = ("dev_error", "test_error", "zeros", "n_iter", "converged", "seconds", "device")
 
 
 def fit_lines(dataset: str, features: str, intercept: bool, grids: Grids) -> list[Line]:
@@ -223,13 +224,7 @@ def fit_lines(dataset: str, features: str, intercept: bool, grids: Grids) -> lis
             "loss": path.loss.name,
             "seed": path.seed,  # of the dev split; None for a fit to train and dev together
             "alpha": record.setting if path.loss.model == "linear" else None,
-            "dev_error": record.dev_error,
-            "test_error": record.test_error,
-            "zeros": record.zeros,
-            "n_iter": record.n_iter,
-            "converged": record.converged,
-            "seconds": record.seconds,
-            "device": record.device,
+            **{name: getattr(record, name) for name in _OF_A_FIT},
             "tightness": path.loss.tightness,  # None: as the name of the loss says
             "model": path.loss.model,
             "rounds": int(record.setting) if path.loss.model == "boosted" else None,
