@@ -152,8 +152,6 @@ def test_both_ends_of_a_family_go_by_their_names():
         LossChoice("fitzpatrick_sparsemax"),
         LossChoice("perceptron"),
     )
-    assert LossChoice.of("fitzpatrick_logistic", 0.5).loss.tightness == 0.5
-    assert str(LossChoice("fitzpatrick_logistic", 0.5)) == "fitzpatrick_logistic (tightness 0.5)"
 
 
 def test_labels_by_themselves_become_shares():

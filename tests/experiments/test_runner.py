@@ -182,14 +182,6 @@ def test_workers_and_devices_give_the_same_records(tmp_path, experiment, undistu
             np.testing.assert_allclose(found.test_errors, expected.test_errors, atol=1e-6)
 
 
-def test_finished_runs_fit_nothing(tmp_path, experiment, monkeypatch, capsys):
-    first = fit(tmp_path, experiment)
-    monkeypatch.setattr(runner, "learner", lambda *_, **__: pytest.fail("fitted again"))
-    capsys.readouterr()
-    assert contents(fit(tmp_path, experiment)) == contents(first)
-    assert "demo: 24 of 24 fits" in capsys.readouterr().err
-
-
 def test_settings_and_data_are_part_of_the_key(tmp_path, experiment):
     """A file with other targets, other features or other rows to test is another experiment."""
     rows = sparse.csr_array(experiment.X)

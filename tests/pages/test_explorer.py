@@ -123,9 +123,6 @@ def test_page_opens_on_numbers_that_fit_together(browser):
     assert seen["1"] < seen["c"] < seen["0"]
     assert browser.find("#loss-0").text == f"{seen['0']:.4f}"
     assert {one.text for one in browser.find_all(".present")} == {f"loss {seen['c']:.4f}"}
-    assert len(browser.find_all("#scores .level")) > 5
-    assert len(browser.find_all("#targets .level")) > 5
-    assert all(line.get_attribute("d") for line in browser.find_all(".current"))
 
 
 DRAWN = """
@@ -281,11 +278,9 @@ def test_the_slider_of_the_tightness(browser):
 
 
 def test_the_choice_of_the_regularizer(browser):
-    lines = browser.find("#scores .level").get_attribute("d")
     browser.find("input[name=alpha][value='2']").click()
     check_numbers(browser, alpha=2, c=0.5)
     assert browser.find("#alpha-value").text == "2"
-    assert browser.find("#scores .level").get_attribute("d") != lines
     browser.find("input[name=alpha][value='1.5']").click()
     check_numbers(browser, alpha=1.5, c=0.5)
     browser.focus("#alpha")
