@@ -53,15 +53,9 @@ Precision = StrEnum("Precision", ["float64", "float32"])
 Model = StrEnum("Model", ["linear", "boosted"])
 
 
-def _option(
-    text: str, metavar: str | None = None, default: str | bool = True, *names: str, **limits: Any
-) -> Any:
-    """What help says of an option: a placeholder for its value, and its default or nothing."""
-    return typer.Option(*names, metavar=metavar, help=text, show_default=default, **limits)
-
-
-def _flag(text: str, *names: str) -> Any:
-    return _option(text, None, True, *names)
+def _option(text: str, *names: str, **details: Any) -> Any:
+    """An option with its help; without names it is called as its parameter is."""
+    return typer.Option(*names, help=text, **details)
 
 
 _TO, _JOBS = ("--output", "-o"), ("--jobs", "-j")
@@ -70,89 +64,108 @@ _NAMES = "Losses, separated by commas."
 _OPTIONS = {
     # a file to learn from, and how it is read
     "file": typer.Argument(metavar="FILE", help="CSV, LIBSVM, ARFF, Excel, parquet or JSON lines."),
-    "targets": _option("Target columns, separated by commas (not LIBSVM).", "NAMES"),
-    "format": _flag("Format of FILE; by default its suffix tells.", "--format"),
-    "ignore": _option("Columns to leave out (not LIBSVM).", "NAMES"),
-    "missing": _flag("How to treat missing values."),
-    "categories": _flag("How to treat columns of words."),
-    "kinds": _option("Kinds of columns: number, category, tags or ignored.", "NAME=KIND,…"),
-    "tags": _option("Columns with several words in a cell, such as rock;jazz.", "NAMES"),
+    "targets": _option("Target columns, separated by commas (not LIBSVM).", metavar="NAMES"),
+    "format": _option("Format of FILE; by default its suffix tells.", "--format"),
+    "ignore": _option("Columns to leave out (not LIBSVM).", metavar="NAMES"),
+    "missing": _option("How to treat missing values."),
+    "categories": _option("How to treat columns of words."),
+    "kinds": _option("Kinds of columns: number, category, tags or ignored.", metavar="NAME=KIND,…"),
+    "tags": _option("Columns with several words in a cell, such as rock;jazz.", metavar="NAMES"),
     "missing_values": _option(
-        "Words that stand for a missing value, besides NA and the like.", "WORDS"
+        "Words that stand for a missing value, besides NA and the like.", metavar="WORDS"
     ),
-    "decimal": _flag("Decimal mark, if the file does not make it clear.", "--decimal"),
-    "normalize": _flag(
+    "decimal": _option("Decimal mark, if the file does not make it clear.", "--decimal"),
+    "normalize": _option(
         "Divide target columns, such as counts, by their sum in each row.", "--normalize"
     ),
-    "no_header": _flag(
+    "no_header": _option(
         "The first line is data; columns are called column_1, column_2, …", "--no-header"
     ),
-    "sheet": _option("Sheet of an Excel workbook; by default the first.", "NAME"),
+    "sheet": _option("Sheet of an Excel workbook; by default the first.", metavar="NAME"),
     # what is fitted
     "names": typer.Argument(
         metavar="DATASET", help="Names of data sets, or 'all'. [default: yeast]"
     ),
     "_": typer.Option("--datasets", hidden=True),
-    "test": _flag("File with test samples; by default a quarter of FILE is held out."),
-    "loss": _flag("Name of the loss."),
+    "test": _option("File with test samples; by default a quarter of FILE is held out."),
+    "loss": _option("Name of the loss."),
     "losses": _option(
-        _NAMES, "NAMES", "logistic, sparsemax, entmax15, sigmoid for labels, and Fitzpatrick"
+        _NAMES,
+        metavar="NAMES",
+        show_default="logistic, sparsemax, entmax15, sigmoid for labels, and Fitzpatrick",
     ),
-    "reproduce.losses": _option(_NAMES, "NAMES", "the paper's four"),
-    "tightness": _option("Tightnesses of the Fitzpatrick losses.", "NUMBERS", "1"),
-    "fit.tightness": _option("Tightness of a Fitzpatrick loss: 0 is Fenchel-Young.", None, "1"),
-    "model": _flag("Linear model or boosted trees."),
+    "reproduce.losses": _option(_NAMES, metavar="NAMES", show_default="the paper's four"),
+    "tightness": _option(
+        "Tightnesses of the Fitzpatrick losses.", metavar="NUMBERS", show_default="1"
+    ),
+    "fit.tightness": _option(
+        "Tightness of a Fitzpatrick loss: 0 is Fenchel-Young.", show_default="1"
+    ),
+    "model": _option("Linear model or boosted trees."),
     "models": _option(
         "Models: linear, boosted (trees), or both with a comma between them.",
-        "NAMES",
-        "both if lightgbm is there, for up to 50 classes",
         "--model",
+        metavar="NAMES",
+        show_default="both if lightgbm is there, for up to 50 classes",
     ),
     "rounds": _option(
-        "Rounds of boosting; by default cross-validation chooses.", "N", False, min=1
+        "Rounds of boosting; by default cross-validation chooses.",
+        metavar="N",
+        show_default=False,
+        min=1,
     ),
-    "alpha": _flag("Penalty; by default cross-validation chooses."),
+    "alpha": _option("Penalty; by default cross-validation chooses."),
     "alphas": _option(
-        "Penalties to choose from, separated by commas.", "NUMBERS", "1e4, 1e3, …, 1e-4"
+        "Penalties to choose from, separated by commas.",
+        metavar="NUMBERS",
+        show_default="1e4, 1e3, …, 1e-4",
     ),
-    "whole_grid": _flag(
+    "whole_grid": _option(
         "Fit every penalty, even where weaker ones have become clearly worse.", "--whole-grid"
     ),
-    "stop_early": _flag(
+    "stop_early": _option(
         "End each path of penalties once its dev error has clearly risen; the paper fits every "
         "one.",
         "--stop-early",
     ),
-    "intercept": _flag("Learn an unpenalized intercept."),
-    "reproduce.intercept": _flag("Learn an unpenalized intercept.", "--intercept"),
-    "scaling": _flag("How to scale the features."),
-    "labelled_only": _flag(
+    "intercept": _option("Learn an unpenalized intercept."),
+    "reproduce.intercept": _option("Learn an unpenalized intercept.", "--intercept"),
+    "scaling": _option("How to scale the features."),
+    "labelled_only": _option(
         "Leave out samples without a label, as compare does.", "--labelled-only"
     ),
-    "refit": _flag("Test a model that is fitted to train and dev together."),
+    "refit": _option("Test a model that is fitted to train and dev together."),
     "split": _option(
-        "Divide data sets that come as one file at random, with this seed.", "SEED", min=0
+        "Divide data sets that come as one file at random, with this seed.", metavar="SEED", min=0
     ),
-    "seeds": _option("Number of random dev splits.", "N", min=1, max=1000),
-    "tol": _option("Gradient norm, relative to the one at zero, that ends a fit.", "X"),
+    "seeds": _option("Number of random dev splits.", metavar="N", min=1, max=1000),
+    "tol": _option("Gradient norm, relative to the one at zero, that ends a fit.", metavar="X"),
     # where it is computed, and where the results go
-    "jobs": _option("Number of processes.", "N", "one per core", *_JOBS, min=0),
-    "reproduce.jobs": _option(
-        "Number of processes.", "N", "one per core; 1 with --device", *_JOBS, min=0
+    "jobs": _option(
+        "Number of processes.", *_JOBS, metavar="N", show_default="one per core", min=0
     ),
-    "precision": _flag("Floating-point precision."),
-    "device": _option("PyTorch device, such as cuda.", "NAME", "none: NumPy"),
-    "output": _option("Folder for records and results.", "FOLDER", True, *_TO, file_okay=False),
-    "fit.output": _flag("Model file to write (.safetensors).", *_TO),
-    "coefficients": _option("Table of the coefficients to write (.csv).", "FILE", False),
+    "reproduce.jobs": _option(
+        "Number of processes.",
+        *_JOBS,
+        metavar="N",
+        show_default="one per core; 1 with --device",
+        min=0,
+    ),
+    "precision": _option("Floating-point precision."),
+    "device": _option("PyTorch device, such as cuda.", metavar="NAME", show_default="none: NumPy"),
+    "output": _option("Folder for records and results.", *_TO, metavar="FOLDER", file_okay=False),
+    "fit.output": _option("Model file to write (.safetensors).", *_TO),
+    "coefficients": _option(
+        "Table of the coefficients to write (.csv).", metavar="FILE", show_default=False
+    ),
     "predict.model": typer.Argument(metavar="MODEL", help="A model that 'fit' saved."),
-    "predict.output": _flag("CSV file; by default standard output.", *_TO),
-    "keep": _option("Columns of FILE to put before the predictions (not LIBSVM).", "NAMES"),
-    "figures.output": _option("Folder to write to.", "FOLDER", True, *_TO, file_okay=False),
-    "formats": _flag("Format; may be repeated.", "--format", "-f"),
-    "explore.output": _option("Page to write (.html).", "FILE", True, *_TO),
-    "show": _flag("Open it in the browser.", "--open/--no-open"),
-    "details": _flag("Show sources, licenses and notes, too.", "--details"),
+    "predict.output": _option("CSV file; by default standard output.", *_TO),
+    "keep": _option("Columns of FILE to put before the predictions (not LIBSVM).", metavar="NAMES"),
+    "figures.output": _option("Folder to write to.", *_TO, metavar="FOLDER", file_okay=False),
+    "formats": _option("Format; may be repeated.", "--format", "-f"),
+    "explore.output": _option("Page to write (.html).", *_TO, metavar="FILE"),
+    "show": _option("Open it in the browser.", "--open/--no-open"),
+    "details": _option("Show sources, licenses and notes, too.", "--details"),
 }
 
 
@@ -177,7 +190,7 @@ class Source:
     def read(
         self, *, plain: bool = False, test: Path | None = None, like: "Table | None" = None
     ) -> "Table":
-        """Its features and targets, or those of a test file by what was learned from it."""
+        """Features and targets of the file, or of a test file whose columns are like a table's."""
         from .datasets import ReadOptions, read_table
 
         kinds, tags = _kinds(self.kinds), _names(self.tags)
@@ -200,7 +213,7 @@ class Source:
 
 
 def _command(function: Callable[..., None]) -> Callable[..., None]:
-    """Make a command of a function whose arguments are options; ``source`` stands for several."""
+    """Register a command whose arguments are options; ``source`` stands for those of Source."""
     parameters: list[inspect.Parameter] = []
     shared = inspect.signature(Source, eval_str=True).parameters
     for one in inspect.signature(function, eval_str=True).parameters.values():
@@ -397,7 +410,7 @@ def compare(
     run(experiment, table.kind, notes, options, fit_command, typer.echo)
 
 
-# the others mean nothing to boosted trees
+# options of fit that boosted trees do not have
 _OF_LINEAR_MODELS = ("alpha", "alphas", "intercept", "scaling", "coefficients")
 
 
@@ -608,7 +621,7 @@ def _is_given(context: typer.Context, name: str) -> bool:
 
 
 def _given(context: typer.Context, command: str, without: Sequence[str]) -> list[str]:
-    """The options that were given, as far as they say the same to another command."""
+    """The options that were typed and mean the same to another command."""
     others = {one.name for one in _commands()[command].params}
     others -= {"output", "tightness", "alphas", "whole_grid", *without}
     words: list[str] = []
@@ -689,7 +702,7 @@ def _commands() -> dict[str, typer.core.TyperCommand]:
 
 
 def _has_options(advice: str) -> bool:
-    """True if the command that runs, or another one that the advice names, has its options."""
+    """True if the options in an advice exist: of the command that it names, or that runs."""
     named = re.search(r"fitzpatrick (\w+)", advice)
     command = _commands()[named[1] if named else sys.argv[1]]
     known = {option for parameter in command.params for option in parameter.opts}
@@ -697,7 +710,7 @@ def _has_options(advice: str) -> bool:
 
 
 def main() -> None:
-    """Run the command line; what is wrong with a file or a folder is said in one line."""
+    """Run the command line; a problem with a file or a folder is one line on standard error."""
     from concurrent.futures import BrokenExecutor
 
     from .datasets import DataError, UnavailableError
@@ -721,5 +734,5 @@ def main() -> None:
         problem = f"{error.filename or 'the output'}: {error.strerror or error}"
     else:
         return
-    print(f"error: {' '.join(problem.split())}", file=sys.stderr)
+    warn(problem)
     sys.exit(ERROR)

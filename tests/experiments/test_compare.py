@@ -75,7 +75,7 @@ def test_boosted_trees_are_recommended_by_their_rounds():
         "error."
     )
     assert re.fullmatch(
-        r"better than logistic: -\.1000 \[.*\]; the other 1 linear ones are further behind",
+        r"better than logistic: -\.1000 \[.*\]; the other linear one is further behind",
         advice.points[0],
     )
 

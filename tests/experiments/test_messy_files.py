@@ -268,9 +268,9 @@ def test_scores_that_overflow_are_said(run, folder):
 
 
 def test_kept_columns_do_not_hide_predictions(run, folder):
-    (folder / "a.csv").write_text("x,a,b\n" + "1,0.25,0.75\n2,1,0\n" * 5)
+    (folder / "a.csv").write_text("x,a,a_\n" + "1,0.25,0.75\n2,1,0\n" * 5)
     (folder / "a.svm").write_text("0 1:1\n1 1:2\n")
-    assert run("fit", "a.csv", "--targets", "a,b", "--alpha", 1, "-o", "m.npz")[0] == 0
-    assert run("predict", "m.npz", "a.csv", "--keep", "a")[1].startswith("a,a_,b\n")
+    assert run("fit", "a.csv", "--targets", "a,a_", "--alpha", 1, "-o", "m.npz")[0] == 0
+    assert run("predict", "m.npz", "a.csv", "--keep", "a")[1].startswith("a,a__,a_\n")
     refusal = "error: a.svm: LIBSVM files have no named columns to keep\n"
     assert run("predict", "m.npz", "a.svm", "--keep", "a") == (2, "", refusal)

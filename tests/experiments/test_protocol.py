@@ -59,6 +59,8 @@ def test_the_precision_decides_what_is_constant_and_what_is_too_large(experiment
     assert fitted_shape(almost, Protocol()) == (45, 5)
     assert fitted_shape(almost, single) == (45, 4)
     assert {part.X.dtype for part in split(almost, single, seed=0)} == {np.dtype("float32")}
+    with pytest.raises(DataError, match="every feature is constant on the 45 of 60 samples"):
+        check(replace(almost, X=X[:, [1]]), single, 1)
     large = changed(experiment, X=experiment.X * 1e30)
     check(large, Protocol(), 5)
     with pytest.raises(DataError, match="overflow float32"):
@@ -150,8 +152,16 @@ def test_both_ends_of_a_family_go_by_their_names():
         LossChoice("fitzpatrick_sparsemax"),
         LossChoice("perceptron"),
     )
-    assert LossChoice.of("fitzpatrick_logistic", 0.5).loss.tightness == 0.5
-    assert str(LossChoice("fitzpatrick_logistic", 0.5)) == "fitzpatrick_logistic (tightness 0.5)"
+
+
+def test_labels_by_themselves_become_shares():
+    """Even ones where no label is predicted."""
+    choice = LossChoice("sparse_sigmoid")
+    shares = choice.proportions(
+        np.asarray([[0.5, 0.25, -1.0], [-1.0, -2.0, -3.0], [2.0, 5.0, 1.0]])
+    )
+    third = 1 / 3
+    np.testing.assert_allclose(shares, [[2 / 3, third, 0], [third] * 3, [third] * 3])
 
 
 def test_samples_without_a_label_are_left_out_of_both_parts():

@@ -90,6 +90,13 @@ def test_reference_does_not_cover_the_value():
     assert corners[:, 1].max() < y - 1
 
 
+def test_bars_are_as_long_as_their_values():
+    drawn = svg.row_plot("t", [svg.Row("a", 1.0), svg.Row("b", 3.0), svg.Row("c", 0.0)], "x")
+    lengths = [float(width) for width in re.findall(r'<rect [^>]*width="([^"]*)"', drawn)]
+    np.testing.assert_allclose(lengths, [lengths[1] / 3, lengths[1], 0], atol=0.1)
+    assert 0.7 * svg.WIDTH < lengths[1] < svg.WIDTH
+
+
 def test_six_losses_can_be_distinguished():
     """Losses of one link share a color and differ in dash; no two lines have the same marker."""
     names = ("logistic", "sparsemax", "entmax15")

@@ -80,7 +80,7 @@ class Browser:
         )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def started(tmp_path_factory):
     webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium")
     program = next(filter(None, map(shutil.which, BROWSERS)), None)

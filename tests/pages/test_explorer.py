@@ -36,6 +36,12 @@ def url(tmp_path_factory):
     return file.as_uri()
 
 
+@pytest.fixture
+def browser(browser, url):
+    browser.open(url)
+    return browser
+
+
 def draw_points():
     """Targets and scores: inside, on edges, at corners; close, far apart, with ties."""
     generator = np.random.default_rng(0)
@@ -51,8 +57,7 @@ def draw_points():
     return Y, theta
 
 
-def test_numbers_are_those_of_python(browser, url):
-    browser.open(url)
+def test_numbers_are_those_of_python(browser):
     Y, theta = draw_points()
     for alpha, omega in REGULARIZERS.items():
         for c in TIGHTNESSES:
@@ -113,19 +118,67 @@ def address_once_saved(browser):
     raise AssertionError("the address keeps changing")
 
 
-def test_page_opens_on_numbers_that_fit_together(browser, url):
-    browser.open(url)
+def test_page_opens_on_numbers_that_fit_together(browser):
     seen = check_numbers(browser, alpha=1, c=0.5)
     assert seen["1"] < seen["c"] < seen["0"]
     assert browser.find("#loss-0").text == f"{seen['0']:.4f}"
     assert {one.text for one in browser.find_all(".present")} == {f"loss {seen['c']:.4f}"}
-    assert len(browser.find_all("#scores .level")) > 5
-    assert len(browser.find_all("#targets .level")) > 5
-    assert all(line.get_attribute("d") for line in browser.find_all(".current"))
+
+
+DRAWN = """
+const [id, alpha, c, y, theta] = arguments, isScores = id === "scores";
+const onSimplex = (point) => toTarget(point).map((value) => Math.max(value, 0));
+const vectorAt = (point) => (isScores ? toVector(point, SCORE_PLANE) : onSimplex(point));
+const lossAt = (point, c) => {
+  const vector = vectorAt(point);
+  return (isScores ? evaluate(alpha, y, vector, c) : evaluate(alpha, vector, theta, c)).value;
+};
+const all = (selector) => [...document.querySelectorAll(`#${id} ${selector}`)];
+const number = (one, name) => Number(one.getAttribute(name));
+const points = (line) => [...line.getAttribute("d").matchAll(/([-.\\d]+),([-.\\d]+)/g)]
+  .map(([, x, y]) => ({ x: Number(x), y: Number(y) }));
+const text = (one) => ({ x: number(one, "x"), y: number(one, "y") - 4 });
+return {
+  current: all(".current").map((line, k) => points(line).map((p) => lossAt(p, [0, 1, c][k]))),
+  levels: all(".level-label").map((one) => [Number(one.textContent), lossAt(text(one), c)]),
+  arrows: all(".arrow").map((line) => points(line).slice(0, 2).map(vectorAt)),
+  dots: all(".point").map((one) => vectorAt({ x: number(one, "cx"), y: number(one, "cy") })),
+  names: all(".point-label").map((one) => {
+    return [one.textContent, vectorAt({ x: number(one, "x") - 11, y: number(one, "y") - 5 })];
+  }),
+};"""
+
+
+@pytest.mark.parametrize(("alpha", "c"), [(1, 0.5), (1.5, 3)])
+def test_drawings_show_what_the_numbers_say(browser, url, alpha, c):
+    """Lines where losses have one value, arrows down the gradients, dots at the maximizers."""
+    browser.open(f"{url}#alpha={alpha}&c=2&y=0.1,0.8,0.1")  # nothing of this is kept
+    browser.open(f"{url}#alpha={alpha}&c={c}")
+    seen = check_numbers(browser, alpha, c)
+    for plot, taken in (("scores", "theta"), ("targets", "y")):
+        drawn = browser.run(DRAWN, plot, alpha, c, seen["y"], seen["theta"])
+        assert len(drawn["current"]) == 3
+        for values in drawn["current"]:  # between the points of a mesh, and rounded
+            assert len(values) > 20
+            np.testing.assert_allclose(values, seen["c"], rtol=0.05)
+        assert len(drawn["levels"]) > 3
+        levels, values = np.transpose(drawn["levels"])
+        np.testing.assert_allclose(values, levels, rtol=0.1)
+        begins, ends = np.moveaxis(np.asarray(drawn["arrows"]), 1, 0)
+        np.testing.assert_allclose(begins, len(begins) * [seen[taken]], atol=0.01)
+        if plot == "scores":
+            gradients = [np.subtract(seen[star], seen["y"]) for star in ("link", "star-1", "star")]
+            np.testing.assert_allclose(ends - begins, -2.5 * np.asarray(gradients), atol=0.01)
+        else:
+            stars = [seen["link"], seen["star-1"], seen["star"]]
+            np.testing.assert_allclose(drawn["dots"], stars, atol=1e-3)
+            np.testing.assert_allclose(ends, [seen["star"]], atol=1e-3)
+            places = dict(zip(("ŷ(θ)", "y*₁", "y*"), stars, strict=True))
+            for name, place in drawn["names"][:-1]:  # the last one is the handle's
+                np.testing.assert_allclose(place, places[name], atol=1e-3)
 
 
 def test_page_asks_for_nothing_from_outside(browser, url):
-    browser.open(url)
     assert browser.run("return performance.getEntriesByType('resource').length") == 0
     page = explorer.page().replace("http://www.w3.org/2000/svg", "")  # a name, not an address
     assert not re.search(r"https?:|src=|href=|@import|url\((?!#)|fetch\(|XMLHttp|import\(", page)
@@ -133,8 +186,7 @@ def test_page_asks_for_nothing_from_outside(browser, url):
 
 
 @pytest.mark.parametrize("kind", ["mouse", "touch"])
-def test_dragging_the_scores(browser, url, kind):
-    browser.open(url)
+def test_dragging_the_scores(browser, kind):
     before = shown(browser)
     browser.drag("#scores .handle .knob", 60, 50, kind)  # right and down: to class 3, off class 1
     after = check_numbers(browser, alpha=1, c=0.5)
@@ -146,8 +198,7 @@ def test_dragging_the_scores(browser, url, kind):
 
 
 @pytest.mark.parametrize("kind", ["mouse", "touch"])
-def test_dragging_the_target_to_a_corner(browser, url, kind):
-    browser.open(url)
+def test_dragging_the_target_to_a_corner(browser, kind):
     before = shown(browser)
     browser.drag("#targets .handle .knob", -150, 90, kind)  # out of the simplex
     after = check_numbers(browser, alpha=1, c=0.5)
@@ -160,15 +211,13 @@ def test_dragging_the_target_to_a_corner(browser, url, kind):
     assert 0 < on_edge[2] < 1
 
 
-def test_a_click_sends_the_handle_there(browser, url):
-    browser.open(url)
+def test_a_click_sends_the_handle_there(browser):
     browser.drag("#scores")
     theta = check_numbers(browser, alpha=1, c=0.5)["theta"]
     np.testing.assert_allclose(theta, 0, atol=0.05)  # the middle of the plot, to a pixel
 
 
-def test_tab_reaches_every_control_in_order(browser, url):
-    browser.open(url)
+def test_tab_reaches_every_control_in_order(browser):
     reached = []
     for _ in range(10):
         browser.press("TAB")
@@ -193,8 +242,7 @@ def test_tab_reaches_every_control_in_order(browser, url):
     ]
 
 
-def test_arrow_keys_move_scores_and_target(browser, url):
-    browser.open(url)
+def test_arrow_keys_move_scores_and_target(browser):
     start = shown(browser)
     browser.focus("#scores .handle")
     browser.press("ARROW_UP")
@@ -215,8 +263,7 @@ def test_arrow_keys_move_scores_and_target(browser, url):
     assert sum(right["y"]) == pytest.approx(1, abs=1e-12)
 
 
-def test_the_slider_of_the_tightness(browser, url):
-    browser.open(url)
+def test_the_slider_of_the_tightness(browser):
     before = shown(browser)
     browser.focus("#tightness")
     browser.press("ARROW_RIGHT")
@@ -230,13 +277,10 @@ def test_the_slider_of_the_tightness(browser, url):
     assert check_numbers(browser, alpha=1, c=4)["c"] < before["1"]
 
 
-def test_the_choice_of_the_regularizer(browser, url):
-    browser.open(url)
-    lines = browser.find("#scores .level").get_attribute("d")
+def test_the_choice_of_the_regularizer(browser):
     browser.find("input[name=alpha][value='2']").click()
     check_numbers(browser, alpha=2, c=0.5)
     assert browser.find("#alpha-value").text == "2"
-    assert browser.find("#scores .level").get_attribute("d") != lines
     browser.find("input[name=alpha][value='1.5']").click()
     check_numbers(browser, alpha=1.5, c=0.5)
     browser.focus("#alpha")
@@ -248,7 +292,6 @@ def test_the_choice_of_the_regularizer(browser, url):
 
 
 def test_the_address_holds_the_state(browser, url):
-    browser.open(url)
     browser.drag("#scores .handle .knob", 37, 21)
     browser.drag("#targets .handle .knob", 23, -31)
     browser.find("input[name=alpha][value='1.5']").click()
@@ -272,7 +315,6 @@ def test_the_address_holds_the_state(browser, url):
 
 
 def test_what_is_not_valid_in_the_address_has_its_default(browser, url):
-    browser.open(url)
     defaults = shown(browser)
     for hash_ in (
         "view=x&alpha=7&c=-1&theta=1,2&y=2,-1,0&margin=abc&hide=foo&theme=pink",
@@ -292,6 +334,7 @@ def test_dark_mode_follows_the_system_and_the_button(browser, url):
     ink = "return getComputedStyle(document.querySelector('.handle .knob')).fill"
     browser.open(url, dark=True)
     dark = browser.run(background), browser.run(ink)
+    assert browser.find(".theme-toggle").text == "Light mode"
     browser.open(url)
     light = browser.run(background), browser.run(ink)
     assert light[0] == "rgb(255, 255, 255)"
@@ -349,8 +392,7 @@ def check_margin(browser, margin, c):
         np.testing.assert_allclose(slopes[name], expected, **CLOSE)
 
 
-def test_margins(browser, url):
-    browser.open(url)
+def test_margins(browser):
     browser.find("[data-view=margin]").click()
     check_margin(browser, -0.5, 0.5)
     assert len(browser.find_all("#curves .line:not(table *)")) == 10
@@ -368,8 +410,11 @@ def test_a_family_can_be_hidden(browser, url):
     browser.find("#values [name=sparsemax]").click()
     assert len(browser.find_all("#curves polyline")) == 7
     assert not browser.find("#slopes [name=sparsemax]").is_selected()
+    browser.find("#slopes [name=logistic]").click()
     browser.open(address_once_saved(browser))
-    assert len(browser.find_all("#derivatives polyline")) == 7
+    assert len(browser.find_all("#derivatives polyline")) == 4
+    browser.find("#values [name=sparsemax]").click()
+    assert len(browser.find_all("#curves polyline")) == 7
 
 
 def test_pointing_at_a_curve_shows_its_values(browser, url):

@@ -100,6 +100,10 @@ def test_a_loss_can_be_hidden(browser, url, way):
     assert visible_marks(browser, "logistic") == whole[0] // 2  # of the other data set
     assert visible_marks(browser, "fitzpatrick_logistic") == whole[1]
     assert legend.is_displayed()
+    browser.focus("figure > svg", 1)
+    browser.press("ARROW_RIGHT")
+    assert browser.find(".tip").text.startswith("fitzpatrick_logistic, α = ")
+    browser.press("ESCAPE")
     toggle()
     assert legend.get_attribute("aria-pressed") == "true"
     assert visible_marks(browser, "logistic") == whole[0]
@@ -121,6 +125,10 @@ def test_without_scripts_the_page_shows_everything(browser, url):
 def test_it_fits_a_telephone_and_the_dark(browser, url):
     browser.open(url, width=400, height=800, dark=True)
     assert browser.overflow() == 0
+    browser.focus("figure > svg", 1)
+    browser.press("ARROW_RIGHT")  # to the mark at the right end
+    seen = "const { right } = tip.getBoundingClientRect(); return innerWidth - right"
+    assert 0 <= browser.run(seen) < 100
     color = "return getComputedStyle(document.body).backgroundColor"
     assert browser.run(color) != "rgb(255, 255, 255)"
     browser.find(".theme-toggle").click()

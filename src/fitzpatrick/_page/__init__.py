@@ -24,7 +24,7 @@ def render_document(
 
     Args:
         title: of the window; plain text.
-        body: HTML, in which all that is not ours has been escaped.
+        body: HTML, in which text from outside has been escaped.
         styles: style sheets that follow the theme's.
         scripts: scripts that follow the theme's. They run once the body is there.
 

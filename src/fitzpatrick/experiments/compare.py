@@ -122,7 +122,9 @@ def recommend(evaluation: Evaluation) -> Recommendation:
     foreign = [loss for loss in worse if loss.model != best.loss.model]
     points = [f"better than {loss}: {interval_text(found[loss])}" for loss in own + foreign[:1]]
     if len(foreign) > 1:
-        points[-1] += f"; the other {len(foreign) - 1} {foreign[0].model} ones are further behind"
+        model = foreign[0].model
+        rest = f"{model} one is" if len(foreign) == 2 else f"{len(foreign) - 1} {model} ones are"
+        points[-1] += f"; the other {rest} further behind"
     if evaluation.baseline is not None and n_test >= MIN_TEST_SAMPLES:
         points.append(_beside_baseline(best, evaluation.baseline))
     if worse:

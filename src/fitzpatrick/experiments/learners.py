@@ -21,8 +21,8 @@ from ..linear_model._path import PenaltyPath, has_risen
 from ..linear_model._sums import Data
 from .protocol import LossChoice, Protocol, halfway
 
-MIN_CELLS_FOR_THREADS = 1_000_000  # those that grow trees of a smaller table mostly wait
-MAX_KEPT = 10_000_000  # coefficients of models that others may start at
+MIN_CELLS_FOR_THREADS = 1_000_000  # threads mostly wait where trees of smaller tables grow
+MAX_KEPT = 10_000_000  # coefficients that are kept for other fits to start at
 MAX_TREE_CLASSES = 50  # from here on, trees for every class take most of a comparison's time
 MAX_LEAF = 20  # samples that a leaf needs; fewer where there are fewer than 200
 # LightGBM leaves rare values out before it grows trees, and raises if no feature is left

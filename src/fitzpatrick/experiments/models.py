@@ -130,10 +130,12 @@ def fit(
 def _cross_validate(
     X: Matrix, Y: np.ndarray, choice: LossChoice, protocol: Protocol, title: str
 ) -> tuple[dict[float, float], float, int]:
-    """Mean squared error over the folds of each setting that the search comes to.
+    """Mean squared errors over the folds, of each setting that is searched and of the mean target.
 
-    And of the mean target, and the number of fits that did not converge.
+    The last number counts the fits that did not converge.
     """
+    if len(Y) < 2:
+        raise ValueError("a single sample cannot be divided into folds")
     splits = KFold(min(FOLDS, len(Y)), shuffle=True, random_state=0).split(X)
     tol = TOL if protocol.whole_grid else SEARCH_TOL
     folds, baselines = [], []
@@ -166,7 +168,7 @@ def _notes_on_search(
     chosen: float,
     unconverged: int,
 ) -> Iterator[str]:
-    """Sentences on what the cross-validation left open."""
+    """What the cross-validation left open, in sentences."""
     if unconverged:
         yield f"{unconverged} fits of the cross-validation did not converge"
     strongest, weakest = protocol.alphas[0], protocol.alphas[-1]
@@ -207,10 +209,14 @@ def predictions_csv(
     """
     kept = kept or {}
     predictions = model.predict_features(X)
-    header = [_other_name(name, kept) for name in model.target_names]
+    taken = {*kept, *model.target_names}
+    header: list[str] = []
+    for name in model.target_names:
+        header.append(_unused_name(name, taken) if name in kept else name)
+        taken.add(header[-1])
     rows = [[f"{p:.9g}" for p in row] for row in predictions]
     if model.kind == "labels":
-        header.append(_other_name("class", (*header, *kept)))
+        header.append(_unused_name("class", taken))
         for row, best in zip(rows, predictions.argmax(axis=1), strict=True):
             row.append(safe_cell(model.target_names[best]))
     columns = list(zip(*kept.values(), strict=True)) if kept else [()] * len(rows)
@@ -243,7 +249,7 @@ def safe_cell(text: str) -> str:
     return f"'{text}" if is_formula else text
 
 
-def _other_name(name: str, taken: Collection[str]) -> str:
+def _unused_name(name: str, taken: Collection[str]) -> str:
     while name in taken:
         name += "_"
     return name

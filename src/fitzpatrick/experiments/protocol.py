@@ -129,7 +129,7 @@ class Experiment:
 
     @property
     def digests(self) -> dict[str, str]:
-        """SHA-256 of the files, and of what was made of them."""
+        """SHA-256 of the files, and of the arrays that were made from them."""
         return {**self.checksums, "fitted and tested": self.fingerprint}
 
     @classmethod
@@ -188,7 +188,8 @@ def check(experiment: Experiment, protocol: Protocol, seeds: int) -> None:
             raise DataError(" ".join(str(error).split()), file) from None
     for seed in range(seeds):
         rows = dev_split(n, seed)[0]
-        constant = constant_columns(experiment.X[rows], zero_only=not protocol.centered)
+        X = experiment.X[rows].astype(protocol.dtype, copy=False)
+        constant = constant_columns(X, zero_only=not protocol.centered)
         if constant.size == experiment.X.shape[1]:
             raise DataError(
                 f"every feature is constant on the {rows.size} of {n} samples that dev split "
@@ -261,7 +262,7 @@ class LossChoice:
         return tuple(sorted(set(settings), key=lambda setting: self.kind.sign * setting))
 
     def in_words(self, settings: str) -> str:
-        """A setting, or several, as a reader is told them."""
+        """One setting or several, in words."""
         if self.model == "boosted":
             return "1 round" if settings == "1" else f"{settings} rounds"
         return f"α = {settings}"
@@ -277,11 +278,11 @@ class LossChoice:
         return self.loss.regularizer.domain.has_labels
 
     def targets(self, Y: np.ndarray) -> np.ndarray:
-        """What it is fitted to: proportions, or the indicators that they were made of."""
+        """Targets of the fit: proportions, or the 0/1 indicators behind them."""
         return Y if self.has_classes else (Y > 0).astype(Y.dtype)
 
     def proportions(self, scores: np.ndarray) -> np.ndarray:
-        """Its predictions, divided by their sum where they need not sum to one."""
+        """Its predictions, divided by their sum unless they sum to one anyway."""
         predictions = np.asarray(self.loss.link(scores))
         if self.has_classes:
             return predictions
@@ -349,7 +350,7 @@ def paths(losses: Sequence[LossChoice], seeds: int, *, refit: bool) -> list[FitP
 def halfway(errors: Mapping[float, float]) -> list[float]:
     """The geometric means, to three digits, of the best penalty and its neighbors.
 
-    None of a neighbor that is within a factor of MAX_STEP.
+    Neighbors within a factor of MAX_STEP are near enough, and have none.
 
     Example:
         >>> halfway({100.0: 0.3, 10.0: 0.2, 1.0: 0.4}), halfway({1.0: 0.3, 0.75: 0.2, 0.56: 0.3})

@@ -1,19 +1,17 @@
 """Finished fits in one SQLite file.
 
-The fits of a path are added in one transaction: after a kill at any moment they are there as a
-whole, or not at all. They belong to a run, whose key stands for the settings and the data. SQLite
-does not notice every damage, so each row carries a checksum of its content, its place and the
-length of its path.
+The fits of a path are one row: after a kill at any moment all of them are there, or none. A row
+belongs to a run, whose key stands for the settings and the data. SQLite does not notice every
+damage, so each row carries a checksum of its content and its place.
 """
 
 import hashlib
 import json
-import math
 import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,31 +46,29 @@ class Record:
         """Mean over the test samples."""
         return float(self.test_errors.mean(dtype=np.float64))
 
-    def to_row(self) -> tuple[Any, ...]:
-        """What SQLite stores: NaN as NULL, truth as 0 or 1, errors as little-endian float32."""
-        content = {**vars(self), "test_errors": self.test_errors.astype("<f4").tobytes()}
-        content["dev_error"] = None if math.isnan(self.dev_error) else self.dev_error
-        content["converged"] = int(self.converged)
-        return tuple(content[name] for name in _FIELDS)
-
-    @classmethod
-    def from_row(cls, row: tuple[Any, ...]) -> "Record":
-        """The inverse of :meth:`to_row`."""
-        content = dict(zip(_FIELDS, row, strict=True))
-        content["test_errors"] = np.frombuffer(content["test_errors"], dtype="<f4")
-        content["dev_error"] = math.nan if content["dev_error"] is None else content["dev_error"]
-        return cls(**{**content, "converged": bool(content["converged"])})
-
 
 Grids = dict[FitPath, list[Record]]  # of each path, from the simplest model
-_FIELDS = tuple(field.name for field in fields(Record))
-_COLUMNS = ", ".join(_FIELDS)
 # columns without a type keep the values as they are
-_SCHEMA = f"""
+_SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (run PRIMARY KEY, settings);
-CREATE TABLE IF NOT EXISTS fits (run, path, position, sha256, {_COLUMNS},
-                                 PRIMARY KEY (run, path, position));
+CREATE TABLE IF NOT EXISTS paths (run, path, sha256, records, PRIMARY KEY (run, path));
 """
+
+
+def to_json(records: list[Record]) -> str:
+    """Records as text; test errors as the hexadecimal digits of little-endian float32."""
+    errors = (record.test_errors.astype("<f4").tobytes().hex() for record in records)
+    pairs = zip(records, errors, strict=True)
+    return json.dumps([{**vars(record), "test_errors": digits} for record, digits in pairs])
+
+
+def from_json(text: str) -> list[Record]:
+    """The inverse of :func:`to_json`."""
+    records = []
+    for content in json.loads(text):
+        errors = np.frombuffer(bytes.fromhex(content.pop("test_errors")), dtype="<f4")
+        records.append(Record(test_errors=errors, **content))
+    return records
 
 
 def choose(records: list[Record]) -> Record:
@@ -102,26 +98,19 @@ class Store:
 
     def read(self) -> dict[str, list[Record]]:
         """The fits of every finished path, by its name."""
-        rows: dict[str, list[tuple[str, tuple[Any, ...]]]] = {}
-        query = f"SELECT path, sha256, {_COLUMNS} FROM fits WHERE run = ? ORDER BY path, position"
+        query = "SELECT path, sha256, records FROM paths WHERE run = ? ORDER BY path"
         with _opened(self.file) as connection:
-            for path, checksum, *row in connection.execute(query, (self.run,)):
-                rows.setdefault(path, []).append((checksum, tuple(row)))
-        for path, found in rows.items():
-            for position, (checksum, row) in enumerate(found):
-                if checksum != _checksum(self.run, path, position, len(found), row):
-                    raise _damaged(self.file)
-        return {path: [Record.from_row(row) for _, row in found] for path, found in rows.items()}
+            rows = connection.execute(query, (self.run,)).fetchall()
+        if any(checksum != _checksum(self.run, path, text) for path, checksum, text in rows):
+            raise _damaged(self.file)
+        return {path: from_json(text) for path, _, text in rows}
 
     def add(self, path: FitPath, records: list[Record]) -> None:
         """Make a finished path durable."""
-        rows = []
-        for position, record in enumerate(records):
-            place, row = (self.run, path.name, position), record.to_row()
-            rows.append((*place, _checksum(*place, len(records), row), *row))
-        marks = ", ".join("?" * len(rows[0]))
+        text = to_json(records)
+        row = self.run, path.name, _checksum(self.run, path.name, text), text
         with _opened(self.file) as connection:
-            connection.executemany(f"INSERT OR REPLACE INTO fits VALUES ({marks})", rows)
+            connection.execute("INSERT OR REPLACE INTO paths VALUES (?, ?, ?, ?)", row)
 
 
 def stored_runs(file: Path) -> list[tuple[dict[str, Any], Store]]:
@@ -152,10 +141,7 @@ def _damaged(file: Path) -> DataError:
 
 
 def final_models(grids: Grids) -> dict[FitPath, Record]:
-    """For each seed the model to test: the chosen one, or its namesake on train and dev.
-
-    The latter wherever the paths on train and dev are among the records.
-    """
+    """The chosen model of each seed, or its refit to train and dev if that is on record."""
     whole = {
         (path.loss, record.setting): record
         for path, grid in grids.items()

@@ -47,7 +47,7 @@ def signed(value: float, digits: int = 4) -> str:
 
 
 def signed_alike(*values: float) -> list[str]:
-    """Numbers with their signs, and so many digits that none but zero looks like zero.
+    """Numbers with their signs, and with enough digits that only zero looks like zero.
 
     Example:
         >>> signed_alike(0.0213, -0.00002), signed_alike(-0.5, 0.0)
@@ -159,7 +159,7 @@ def interval_text(found: Difference) -> str:
 def heading(protocol: Protocol, seeds: int, *marks: str) -> str:
     """What the columns mean, and the settings that matter most or are not the default.
 
-    It is the same on every device.
+    The device is not among them: tables do not depend on it.
     """
     splits = f"the mean over {seeds} dev splits, ± their standard deviation"
     default = describe(Protocol())
@@ -179,7 +179,7 @@ def heading(protocol: Protocol, seeds: int, *marks: str) -> str:
 
 
 def resampled(seeds: int) -> str:
-    """What the bootstrap draws anew."""
+    """What the bootstrap resamples."""
     return "splits and test samples" if seeds > 1 else "test samples, not splits"
 
 
@@ -211,6 +211,7 @@ def dataset_details() -> str:
 
 
 Line = dict[str, Any]  # of a CSV file, by the names of its columns
+_OF_A_FIT = ("dev_error", "test_error", "zeros", "n_iter", "converged", "seconds", "device")
 
 
 def fit_lines(dataset: str, features: str, intercept: bool, grids: Grids) -> list[Line]:
@@ -223,14 +224,8 @@ def fit_lines(dataset: str, features: str, intercept: bool, grids: Grids) -> lis
             "loss": path.loss.name,
             "seed": path.seed,  # of the dev split; None for a fit to train and dev together
             "alpha": record.setting if path.loss.model == "linear" else None,
-            "dev_error": record.dev_error,
-            "test_error": record.test_error,
-            "zeros": record.zeros,
-            "n_iter": record.n_iter,
-            "converged": record.converged,
-            "seconds": record.seconds,
-            "device": record.device,
-            "tightness": path.loss.tightness,  # where it is not that of the loss's name
+            **{name: getattr(record, name) for name in _OF_A_FIT},
+            "tightness": path.loss.tightness,  # None: as the name of the loss says
             "model": path.loss.model,
             "rounds": int(record.setting) if path.loss.model == "boosted" else None,
         }

@@ -102,7 +102,7 @@ def run(
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Start workers that Ctrl-C does not reach: the run ends them, and they print no traceback.
+    """Start workers that Ctrl-C does not reach: the run ends them, and none prints a traceback.
 
     Processes inherit which signals are blocked, and a signal that comes meanwhile is not lost.
     """
@@ -119,7 +119,7 @@ def _without_interrupts() -> Iterator[None]:
 
 
 def _end_with(parent: int) -> None:
-    """In a worker: end it, idle or busy, once the run that started it was killed."""
+    """End this worker, idle or busy, once the process that started it is gone."""
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -62,7 +62,7 @@ class LossSummary:
 
 @dataclass(frozen=True)
 class Difference:
-    """Error of one loss minus that of another on the same test samples."""
+    """Error of one loss minus the error of another, on the same test samples."""
 
     first: LossChoice
     second: LossChoice
@@ -80,7 +80,7 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """The losses of one experiment, how they compare, and the baseline where there is one."""
+    """The losses of one experiment, how they compare, and the baseline if there is one."""
 
     summaries: list[LossSummary]
     baseline: LossSummary | None = None
@@ -102,7 +102,7 @@ class Evaluation:
 
     @functools.cached_property
     def better(self) -> set[LossChoice]:
-        """Losses that are better than the Fenchel-Young loss, and those better than all of its."""
+        """Losses that beat their Fenchel-Young loss; or the latter, if it beats all of them."""
         if self.summaries[0].n_test < MIN_TEST_SAMPLES:
             return set()
         found = {one.better for one in self.differences.values()}
@@ -149,7 +149,8 @@ def _summary(
     protocol: Protocol,
 ) -> LossSummary:
     on_grid, grid = [fit for fits in grids for fit in fits], loss.grid(protocol)
-    fitted = [*on_grid, *(final for final in chosen if final not in on_grid)]
+    refitted = {final.setting: final for final in chosen if final not in on_grid}
+    fitted = [*on_grid, *refitted.values()]
     tried = loss.in_order(fit.setting for fit in on_grid)
     best = tried[int(np.nanargmin(_mean_curve(loss, grids, tried)))]
     shown = loss.in_order((*grid, best))
@@ -195,7 +196,7 @@ def difference(first: LossSummary, second: LossSummary) -> Difference:
 
 
 def percentile_interval(resampled: np.ndarray) -> tuple[float, float]:
-    """Its middle part, of the share LEVEL."""
+    """Ends of the middle part of resampled values, which holds the share LEVEL of them."""
     low, high = np.quantile(resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
 
@@ -238,8 +239,9 @@ def accuracy(Y: np.ndarray, predictions: np.ndarray) -> float:
     """Share of the rows whose largest prediction is at one of their largest targets.
 
     Example:
-        >>> accuracy(np.eye(2), np.asarray([[0.6, 0.4], [0.7, 0.3]]))
-        0.5
+        >>> Y = np.asarray([[1, 0, 0], [0, 1, 0], [0, 0.5, 0.5], [0, 0.5, 0.5]])
+        >>> accuracy(Y, np.eye(3)[[0, 0, 1, 2]])
+        0.75
     """
     chosen = np.take_along_axis(Y, predictions.argmax(axis=1)[:, None], axis=1)[:, 0]
     return float((chosen == Y.max(axis=1)).mean())

@@ -32,7 +32,7 @@ MARKERS = ("circle", *_CORNERS)
 
 @dataclass(frozen=True)
 class Row:
-    """A value, where it is known with its interval, and where there is one a reference."""
+    """A value, with its interval and a reference if there are any."""
 
     label: str
     value: float
@@ -67,7 +67,7 @@ def row_plot(title: str, rows: Sequence[Row], axis: str, unit: str = "") -> str:
     def to_x(value: float) -> float:
         return _MARGIN + (value - low) / (high - low) * (WIDTH - 2 * _MARGIN)
 
-    parts = [_axis_title(axis, WIDTH / 2, height)]
+    parts = [_text("middle soft", WIDTH / 2, height - 6, axis)]
     for tick in _ticks(low, high):
         x = to_x(tick)
         if _MARGIN + 8 < x < WIDTH - _MARGIN - 8 or tick == 0.0:
@@ -112,7 +112,7 @@ def line_plot(
     def to_y(value: float) -> float:
         return (high - value) / (high - low) * _PLOT
 
-    parts = [_axis_title(axes[0], left + width / 2, height)]
+    parts = [_text("middle soft", left + width / 2, height - 6, axes[0])]
     for tick in _ticks(low, high):
         y = top + to_y(tick)
         parts.append(_line("grid", left, y, left + width, y))
@@ -171,10 +171,6 @@ def _line(style: str, x1: float, y1: float, x2: float, y2: float) -> str:
 
 def _text(style: str, x: float, y: float, content: str) -> str:
     return f'<text class="{style}" x="{x:.1f}" y="{y:.1f}">{escape(content)}</text>'
-
-
-def _axis_title(label: str, x: float, height: float) -> str:
-    return _text("middle soft", x, height - 6, label)
 
 
 def _of_loss(label: str, parts: str, style: str = "") -> str:

@@ -1,7 +1,8 @@
 """The explorer: a page on which a reader drags scores and targets, and sees the losses change.
 
-It computes everything itself (``losses.js``), and the tests hold its numbers to those of the
-package. ``simplex.js`` and ``margin.js`` are its two views, ``view.js`` the state that they share.
+It computes everything itself (``losses.js``), and the tests compare its numbers with the
+package's. ``simplex.js`` and ``margin.js`` are its two views, which share the state in
+``view.js``.
 """
 
 import os
@@ -34,6 +35,6 @@ def page() -> str:
 
 
 def show_in_browser(file: Path) -> bool:
-    """Open a file in the user's browser, and say whether there was one to open it in."""
+    """Open a file in the user's browser; False if there is none to open it in."""
     has_windows = sys.platform in ("darwin", "win32") or any(map(os.environ.get, _DISPLAYS))
     return has_windows and webbrowser.open(file.absolute().as_uri())

@@ -21,7 +21,7 @@ const format = ({ x, y }) => `${x.toFixed(2)},${y.toFixed(2)}`;
 const polyline = (points) => points.map(format).join(" ");
 const path = (points) => `M${points.map(format).join("L")}`;
 
-/** A shaft with a head; nothing where there is no room for a head. */
+/** A shaft with a head; empty if there is no room for a head. */
 function makeArrow(from, to, style) {
   const [dx, dy] = [to.x - from.x, to.y - from.y];
   const length = Math.hypot(dx, dy);
@@ -33,8 +33,8 @@ function makeArrow(from, to, style) {
 }
 
 /**
- * The pieces of a level set of L, one for each triangle of a mesh that it crosses. What is
- * interpolated is √L, because a loss is a square near its zeros.
+ * The pieces of a level set of L, one for each triangle of a mesh that it crosses. They are found
+ * by interpolating √L, because a loss is a square near its zeros.
  */
 function levelSet({ points, triangles }, roots, value) {
   const level = Math.sqrt(value);
@@ -79,12 +79,14 @@ const ON_A_LINE = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [1, 0], Arr
 /**
  * A knob that is dragged, sent somewhere by a click, or moved with the arrow keys.
  *
- *   svg         the plot it lies on
- *   label       what it is called aloud, and symbol on the plot, if it has one
- *   keys        the direction of each arrow key; step is their length in the plot
- *   position()  where it is, and moveTo(point) what to do when it should be elsewhere
+ *   svg            the plot it lies on
+ *   label          what it is called aloud, and symbol on the plot, if it has one
+ *   keys           the direction of each arrow key; step is their length in the plot
+ *   moveTo(point)  what to do when it should be elsewhere
+ *
+ * Its place(point, value, words) puts it somewhere, and says what it stands for.
  */
-function makeHandle({ svg, label, symbol, keys, step, position, moveTo }) {
+function makeHandle({ svg, label, symbol, keys, step, moveTo }) {
   const knob =
     symbol === "y"
       ? make("rect", { class: "knob", x: -7, y: -7, width: 14, height: 14, rx: 2 })
@@ -98,6 +100,7 @@ function makeHandle({ svg, label, symbol, keys, step, position, moveTo }) {
   );
   if (symbol) handle.append(makeText(symbol, 13, -9, "point-label on-lines"));
 
+  let here = null;
   let isDragging = false;
   svg.addEventListener("pointerdown", (event) => {
     // a finger drags the knob only, so that it can scroll the page elsewhere
@@ -126,15 +129,14 @@ function makeHandle({ svg, label, symbol, keys, step, position, moveTo }) {
     if (!direction || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     const length = step * (event.shiftKey ? 5 : 1);
-    const { x, y } = position();
-    moveTo({ x: x + length * direction[0], y: y + length * direction[1] });
+    moveTo({ x: here.x + length * direction[0], y: here.y + length * direction[1] });
   });
-  return handle;
-}
 
-/** Put a handle somewhere, and say what it stands for. */
-function place(handle, { x, y }, value, words) {
-  handle.setAttribute("transform", `translate(${x.toFixed(2)} ${y.toFixed(2)})`);
-  handle.setAttribute("aria-valuenow", value);
-  handle.setAttribute("aria-valuetext", words);
+  function place(point, value, words) {
+    here = point;
+    handle.setAttribute("transform", `translate(${point.x.toFixed(2)} ${point.y.toFixed(2)})`);
+    handle.setAttribute("aria-valuenow", value);
+    handle.setAttribute("aria-valuetext", words);
+  }
+  return { element: handle, place };
 }

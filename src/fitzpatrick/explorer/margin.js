@@ -37,7 +37,6 @@ function curveName({ family, c }) {
 
 /** A plot of the "value" or the "slope" of all curves that are shown. */
 function makeCurves({ id, part, low, high, ticks, digits, update }) {
-  let state = null;
   let drawn = [];
   const svg = $(id);
   const { left, right, top, bottom } = AREA;
@@ -53,11 +52,10 @@ function makeCurves({ id, part, low, high, ticks, digits, update }) {
     label: "Margin",
     keys: ON_A_LINE,
     step: marginX(0.1) - marginX(0),
-    position: () => ({ x: marginX(state.margin), y: axis }),
     moveTo: ({ x }) => update({ margin: marginAt(x) }),
   });
-  handle.setAttribute("aria-valuemin", -MAX_MARGIN);
-  handle.setAttribute("aria-valuemax", MAX_MARGIN);
+  handle.element.setAttribute("aria-valuemin", -MAX_MARGIN);
+  handle.element.setAttribute("aria-valuemax", MAX_MARGIN);
   const area = make("rect", { x: left, y: top, width: right - left, height: bottom - top });
   svg.append(
     make("clipPath", { id: `${id}-area` }, area),
@@ -69,7 +67,7 @@ function makeCurves({ id, part, low, high, ticks, digits, update }) {
     lines,
     stem,
     dots,
-    handle
+    handle.element
   );
 
   function highlight(nearest) {
@@ -96,8 +94,7 @@ function makeCurves({ id, part, low, high, ticks, digits, update }) {
     hideTip();
   });
 
-  return (shown) => {
-    state = shown;
+  return (state) => {
     const families = FAMILIES.filter(({ name }) => !state.hide.includes(name));
     drawn = families.flatMap((family) =>
       tightnesses(family, state.c).map((c, i) => {
@@ -114,13 +111,12 @@ function makeCurves({ id, part, low, high, ticks, digits, update }) {
     dots.replaceChildren(...drawn.map(dot));
     stem.setAttribute("x1", x);
     stem.setAttribute("x2", x);
-    place(handle, { x, y: axis }, state.margin, `margin ${fixed(state.margin, 2)}`);
+    handle.place({ x, y: axis }, state.margin, `margin ${fixed(state.margin, 2)}`);
   };
 }
 
 /** The numbers at the margin, one row a family, with a check box that hides it. */
 function makeTable({ id, part, update }) {
-  let state = null;
   const html = (name, ...children) => {
     const element = document.createElement(name);
     element.append(...children);
@@ -137,10 +133,9 @@ function makeTable({ id, part, update }) {
   const heads = labels.map((label, i) => html("th", sample(`soft ${DASHES[i]}`), label));
   const rows = FAMILIES.map((family) => {
     const box = Object.assign(html("input"), { type: "checkbox", name: family.name });
-    box.addEventListener("change", () => {
-      const others = state.hide.filter((name) => name !== family.name);
-      update({ hide: box.checked ? others : [...others, family.name] });
-    });
+    box.addEventListener("change", () =>
+      update({ hide: rows.filter((row) => !row.box.checked).map((row) => row.family.name) })
+    );
     const head = html("th", html("label", box, sample(family.hue), family.name));
     head.scope = "row";
     const cells = tightnesses(family, 0).map(() => html("td"));
@@ -152,8 +147,7 @@ function makeTable({ id, part, update }) {
     html("tbody", ...rows.map(({ element }) => element))
   );
 
-  return (shown) => {
-    state = shown;
+  return (state) => {
     corner.textContent = `at ${fixed(state.margin, 2)}`;
     [0, state.c, 1].forEach((c, i) => (labels[i].textContent = `c = ${c}`));
     for (const { family, box, cells } of rows) {

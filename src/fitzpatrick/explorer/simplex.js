@@ -75,7 +75,7 @@ function makeScoreMesh(n) {
   return { points, triangles, rows: points.map((point) => toVector(point, SCORE_PLANE)) };
 }
 
-/** The same for the simplex. */
+/** Points of the simplex, the targets there, and the triangles between them. */
 function makeTargetMesh(n) {
   const rows = [];
   const triangles = [];
@@ -109,148 +109,151 @@ function makeLevelLines(mesh, roots, value, isFree) {
   return [...lines, ...numbers];
 }
 
-/** Draw what does not change, and return what draws a state. */
-function makeSimplexView(update) {
-  let state = null;
-  const meshes = { scores: makeScoreMesh(44), targets: makeTargetMesh(44) };
-  const root = (alpha, y, theta, c) => Math.sqrt(evaluate(alpha, y, theta, c).value);
-  const overScores = {};
-  const overTargets = {};
-  for (const [end] of ENDS) {
-    overScores[end] = cached((alpha, y, c) => meshes.scores.rows.map((theta) => root(alpha, y, theta, c)));
-    overTargets[end] = cached((alpha, theta, c) => meshes.targets.rows.map((y) => root(alpha, y, theta, c)));
-  }
+const inWords = (values) => `(${values.map((value) => fixed(value, 2)).join(", ")})`;
+const tightnessOf = (end, state) => (end === "c" ? state.c : Number(end));
+const forEnds = (compute) => Object.fromEntries(ENDS.map(([end]) => [end, compute(end)]));
 
-  const scoreLines = make("g", { "clip-path": "url(#frame)" });
-  const scoreArrows = make("g");
-  const scorePresent = makeText("", 406, 366, "end on-lines present");
-  const scoreHandle = makeHandle({
-    svg: $("scores"),
-    label: "Scores θ",
-    symbol: "θ",
-    keys: IN_THE_PLANE,
-    step: 0.1 * SCORE_UNIT,
-    position: () => toPoint(state.theta, SCORE_PLANE),
-    moveTo: (point) => update({ theta: scoresAt(point) }),
-  });
+/**
+ * One of the two plots: level sets over a mesh, marks, and a handle.
+ *
+ *   id                 of the drawing
+ *   part               of the state, "theta" or "y", that the handle moves; the other one is held
+ *   plane, mesh        where vectors are drawn, and the points at which losses are computed
+ *   below, names       shapes below the lines and above them; clip is the lines' area
+ *   present            where the loss is written
+ *   isInside(point)    true if there is room for the number of a level
+ *   marks(here, at)    shapes beside the handle, and the points that they take
+ */
+function makePlane({ id, part, plane, mesh, below, names, clip, present, isInside, marks, ...knob }) {
+  const lines = make("g", clip);
+  const shapes = make("g");
+  const loss = makeText("", ...present, "end on-lines present");
+  const handle = makeHandle({ svg: $(id), keys: IN_THE_PLANE, ...knob });
+  $(id).append(...below, lines, ...names, shapes, loss, handle.element);
+
+  const root = (state) => Math.sqrt(evaluate(state.alpha, state.y, state.theta, state.c).value);
+  const overMesh = forEnds(() => cached((held) => mesh.rows.map((row) => root({ ...held, [part]: row }))));
+
+  return (state, at) => {
+    const { alpha, theta, y } = state;
+    const held = part === "y" ? { alpha, theta } : { alpha, y };
+    const roots = forEnds((end) => overMesh[end]({ ...held, c: tightnessOf(end, state) }));
+    const here = toPoint(state[part], plane);
+    const marked = marks(here, at, state);
+    const isFree = (point) =>
+      isInside(point) && [here, ...marked.taken].every((other) => distance(point, other) > 24);
+    lines.replaceChildren(...makeLevelLines(mesh, roots, at.c.value, isFree));
+    shapes.replaceChildren(...marked.shapes);
+    loss.textContent = `loss ${fixed(at.c.value, 4)}`;
+    handle.place(here, state[part][0], inWords(state[part]));
+  };
+}
+
+function makeScorePlane(update) {
   const { left, right, top, bottom } = SCORE_FRAME;
   const box = { x: left, y: top, width: right - left, height: bottom - top, rx: 8 };
-  const axes = DIRECTIONS.map(({ x, y }) => {
-    const far = { x: SCORE_PLANE.x + 160 * x, y: SCORE_PLANE.y + 160 * y };
-    return make("line", { class: "grid", x1: SCORE_PLANE.x, y1: SCORE_PLANE.y, x2: far.x, y2: far.y });
+  const far = DIRECTIONS.map(({ x, y }) => ({ x: SCORE_PLANE.x + 160 * x, y: SCORE_PLANE.y + 160 * y }));
+  const axis = ({ x, y }) => make("line", { class: "grid", x1: SCORE_PLANE.x, y1: SCORE_PLANE.y, x2: x, y2: y });
+  return makePlane({
+    id: "scores",
+    part: "theta",
+    label: "Scores θ",
+    symbol: "θ",
+    step: 0.1 * SCORE_UNIT,
+    moveTo: (point) => update({ theta: scoresAt(point) }),
+    plane: SCORE_PLANE,
+    mesh: makeScoreMesh(44),
+    clip: { "clip-path": "url(#frame)" },
+    below: [
+      make("clipPath", { id: "frame" }, make("rect", box)),
+      make("rect", { ...box, class: "edge plane" }),
+      ...far.map(axis),
+    ],
+    names: far.map(({ x, y }, k) =>
+      makeText(`class ${k + 1}`, x, y + (k === 0 ? -8 : 20), "soft middle on-lines")
+    ),
+    present: [406, 366],
+    isInside: ({ x, y }) => x > left + 14 && x < right - 14 && y > top + 10,
+    marks: (here, at) => {
+      const descent = { ...here, scale: -2.5 * SCORE_PLANE.scale };
+      const arrow = ([end, style]) => makeArrow(here, toPoint(at[end].gradient, descent), style);
+      return { shapes: ENDS.map(arrow), taken: [] };
+    },
   });
-  const axisNames = DIRECTIONS.map(({ x, y }, k) => {
-    const far = { x: SCORE_PLANE.x + 160 * x, y: SCORE_PLANE.y + 160 * y };
-    return makeText(`class ${k + 1}`, far.x, far.y + (k === 0 ? -8 : 20), "soft middle on-lines");
-  });
-  $("scores").append(
-    make("clipPath", { id: "frame" }, make("rect", box)),
-    make("rect", { ...box, class: "edge plane" }),
-    ...axes,
-    scoreLines,
-    ...axisNames,
-    scoreArrows,
-    scorePresent,
-    scoreHandle
-  );
+}
 
-  const targetLines = make("g");
-  const targetPoints = make("g");
-  const targetPresent = makeText("", 406, 26, "end on-lines present");
-  const targetHandle = makeHandle({
-    svg: $("targets"),
+function makeTargetPlane(update) {
+  const corners = [[1, 0, 0], [0, 1, 0], [0, 0, 1]].map((corner) => toPoint(corner, TARGET_PLANE));
+  const dot = ({ x, y }, r, style) => make("circle", { class: `point ${style}`, cx: x, cy: y, r });
+  const name = (content, { x, y }, style) =>
+    makeText(content, x + 11, y + 5, `point-label on-lines ${style}`);
+  return makePlane({
+    id: "targets",
+    part: "y",
     label: "Target y",
     symbol: "y",
-    keys: IN_THE_PLANE,
     step: 0.02 * TARGET_PLANE.scale,
-    position: () => toPoint(state.y, TARGET_PLANE),
     moveTo: (point) => update({ y: targetAt(point) }),
+    plane: TARGET_PLANE,
+    mesh: makeTargetMesh(44),
+    below: [make("polygon", { class: "edge plane", points: polyline(corners) })],
+    names: [
+      makeText("class 1", corners[0].x - 14, corners[0].y + 3, "soft end"),
+      makeText("class 2", corners[1].x, corners[1].y + 22, "soft"),
+      makeText("class 3", corners[2].x, corners[2].y + 22, "soft end"),
+    ],
+    present: [406, 26],
+    isInside: (point) => Math.min(...toTarget(point)) > 0.03,
+    marks: (here, at, { alpha, y, theta }) => {
+      const star = forEnds((end) => toPoint(at[end].yStar, TARGET_PLANE));
+      const isApart = (end, other) => distance(star[end], star[other]) > 26;
+      const way = WAY.map((c) => toPoint(evaluate(alpha, y, theta, c).yStar, TARGET_PLANE));
+      const shapes = [
+        make("polyline", { class: "path", points: polyline([...way, here]) }),
+        makeArrow(here, star.c, "ink"),
+        dot(star[0], 7, "s0"),
+        dot(star[1], 6, "s1"),
+        dot(star.c, 5, "ink"),
+        name("ŷ(θ)", star[0], "s0"),
+      ];
+      if (isApart("1", "c")) shapes.push(name("y*₁", star[1], "s1"));
+      if (isApart("0", "c")) shapes.push(name("y*", star.c, ""));
+      return { shapes, taken: Object.values(star) };
+    },
   });
-  const corners = [[1, 0, 0], [0, 1, 0], [0, 0, 1]].map((corner) => toPoint(corner, TARGET_PLANE));
-  $("targets").append(
-    make("polygon", { class: "edge plane", points: polyline(corners) }),
-    makeText("class 1", corners[0].x - 14, corners[0].y + 3, "soft end"),
-    makeText("class 2", corners[1].x, corners[1].y + 22, "soft"),
-    makeText("class 3", corners[2].x, corners[2].y + 22, "soft end"),
-    targetLines,
-    targetPoints,
-    targetPresent,
-    targetHandle
-  );
+}
 
-  function drawNumbers(at) {
-    // on a telephone the table is out of sight while a handle is dragged
-    for (const text of [scorePresent, targetPresent]) text.textContent = `loss ${fixed(at.c.value, 4)}`;
-    const largest = at[0].value || 1;
-    for (const [end, { value }] of Object.entries(at)) {
-      const output = $(`loss-${end}`);
-      output.textContent = fixed(value, 4);
-      output.dataset.value = value;
-      output.parentElement.querySelector(".bar").style.width = `${(100 * value) / largest}%`;
-    }
-    const rows = {
-      theta: state.theta,
-      y: state.y,
-      link: at[0].yStar,
-      star: at.c.yStar,
-      "star-1": at[1].yStar,
-      gradient: at.c.gradient,
-    };
-    for (const [name, values] of Object.entries(rows))
-      $(`row-${name}`).querySelectorAll("td").forEach((cell, k) => {
-        cell.textContent = fixed(values[k], 3);
-        cell.dataset.value = values[k];
-      });
+/** The bars of the losses, and the table. */
+function drawNumbers({ theta, y }, at) {
+  const largest = at[0].value || 1;
+  for (const [end, { value }] of Object.entries(at)) {
+    const output = $(`loss-${end}`);
+    output.textContent = fixed(value, 4);
+    output.dataset.value = value;
+    output.parentElement.querySelector(".bar").style.width = `${(100 * value) / largest}%`;
   }
+  const rows = {
+    theta,
+    y,
+    link: at[0].yStar,
+    star: at.c.yStar,
+    "star-1": at[1].yStar,
+    gradient: at.c.gradient,
+  };
+  for (const [name, values] of Object.entries(rows))
+    $(`row-${name}`).querySelectorAll("td").forEach((cell, k) => {
+      cell.textContent = fixed(values[k], 3);
+      cell.dataset.value = values[k];
+    });
+}
 
-  const inWords = (values) => `(${values.map((value) => fixed(value, 2)).join(", ")})`;
-
-  function drawScores(at, roots) {
-    const here = toPoint(state.theta, SCORE_PLANE);
-    const isFree = (point) =>
-      point.x > left + 14 && point.x < right - 14 && point.y > top + 10 && distance(point, here) > 24;
-    scoreLines.replaceChildren(...makeLevelLines(meshes.scores, roots, at.c.value, isFree));
-    const descent = { ...here, scale: -2.5 * SCORE_PLANE.scale };
-    const arrows = ENDS.map(([end, style]) => makeArrow(here, toPoint(at[end].gradient, descent), style));
-    scoreArrows.replaceChildren(...arrows);
-    place(scoreHandle, here, state.theta[0], inWords(state.theta));
-  }
-
-  function drawTargets(at, roots) {
-    const here = toPoint(state.y, TARGET_PLANE);
-    const star = (end) => toPoint(at[end].yStar, TARGET_PLANE);
-    const taken = [here, star("0"), star("c"), star("1")];
-    const isFree = (point) =>
-      Math.min(...toTarget(point)) > 0.03 && taken.every((other) => distance(point, other) > 24);
-    targetLines.replaceChildren(...makeLevelLines(meshes.targets, roots, at.c.value, isFree));
-
-    const way = WAY.map((c) => evaluate(state.alpha, state.y, state.theta, c).yStar);
-    const points = [...way, state.y].map((y) => toPoint(y, TARGET_PLANE));
-    const dot = ({ x, y }, r, style) => make("circle", { class: `point ${style}`, cx: x, cy: y, r });
-    const name = (content, { x, y }, style) =>
-      makeText(content, x + 11, y + 5, `point-label on-lines ${style}`);
-    const isApart = (end, other) => distance(star(end), star(other)) > 26;
-    targetPoints.replaceChildren(
-      make("polyline", { class: "path", points: polyline(points) }),
-      makeArrow(here, star("c"), "ink"),
-      dot(star("0"), 7, "s0"),
-      dot(star("1"), 6, "s1"),
-      dot(star("c"), 5, "ink"),
-      name("ŷ(θ)", star("0"), "s0"),
-      ...(isApart("1", "c") ? [name("y*₁", star("1"), "s1")] : []),
-      ...(isApart("0", "c") ? [name("y*", star("c"), "")] : [])
-    );
-    place(targetHandle, here, state.y[0], inWords(state.y));
-  }
-
-  return (shown) => {
-    state = shown;
+/** Draw what does not change, and return what draws a state. */
+function makeSimplexView(update) {
+  const planes = [makeScorePlane(update), makeTargetPlane(update)];
+  return (state) => {
     const { alpha, y, theta } = state;
-    const tightness = { 0: 0, c: state.c, 1: 1 };
-    const forEnds = (compute) => Object.fromEntries(ENDS.map(([end]) => [end, compute(end, tightness[end])]));
-    const at = forEnds((_, c) => evaluate(alpha, y, theta, c));
-    drawNumbers(at);
-    drawScores(at, forEnds((end, c) => overScores[end](alpha, y, c)));
-    drawTargets(at, forEnds((end, c) => overTargets[end](alpha, theta, c)));
+    const at = forEnds((end) => evaluate(alpha, y, theta, tightnessOf(end, state)));
+    drawNumbers(state, at);
+    planes.forEach((draw) => draw(state, at));
   };
 }

@@ -2,19 +2,7 @@
 // One state, which the address holds. Every change draws anew.
 
 (() => {
-  const DEFAULTS = {
-    view: "simplex",
-    alpha: 1,
-    c: 0.5,
-    theta: [2.2, 0.3, -2.5],
-    y: [0.2, 0.7, 0.1],
-    margin: -0.5,
-    hide: [],
-    theme: "",
-  };
-  let state = DEFAULTS;
-
-  // How each part of the state is read, and whether it may be what was read.
+  // Of each part of the state: its default, how it is read, and whether it may be what was read.
   const toNumber = (text) => (text.trim() === "" ? NaN : Number(text));
   const toNumbers = (text) => text.split(",").map(toNumber);
   const toNames = (text) => (text === "" ? [] : text.split(","));
@@ -22,25 +10,27 @@
   const isRow = (values, total) => values.length === 3 && Math.abs(sum(values) - total) < 1e-9;
   const isFamily = (name) => FAMILIES.some((family) => family.name === name);
   const FIELDS = {
-    view: [String, (name) => ["simplex", "margin"].includes(name)],
-    alpha: [toNumber, (alpha) => alpha === 1 || isBetween(1.01, 2)(alpha)],
-    c: [toNumber, isBetween(0, Number($("tightness").max))],
-    theta: [toNumbers, (theta) => isRow(theta, 0) && isInFrame(theta)],
-    y: [toNumbers, (y) => isRow(y, 1) && y.every(isBetween(0, 1))],
-    margin: [toNumber, isBetween(-MAX_MARGIN, MAX_MARGIN)],
-    hide: [toNames, (names) => names.every(isFamily)],
-    theme: [String, (name) => ["", "light", "dark"].includes(name)],
+    view: ["simplex", String, (name) => ["simplex", "margin"].includes(name)],
+    alpha: [1, toNumber, (alpha) => alpha === 1 || isBetween(1.01, 2)(alpha)],
+    c: [0.5, toNumber, isBetween(0, Number($("tightness").max))],
+    theta: [[2.2, 0.3, -2.5], toNumbers, (theta) => isRow(theta, 0) && isInFrame(theta)],
+    y: [[0.2, 0.7, 0.1], toNumbers, (y) => isRow(y, 1) && y.every(isBetween(0, 1))],
+    margin: [-0.5, toNumber, isBetween(-MAX_MARGIN, MAX_MARGIN)],
+    hide: [[], toNames, (names) => names.every(isFamily)],
+    theme: ["", String, (name) => ["", "light", "dark"].includes(name)],
   };
+  const mapFields = (choose) =>
+    Object.fromEntries(Object.entries(FIELDS).map(([name, field]) => [name, choose(name, ...field)]));
+  const DEFAULTS = mapFields((_, value) => value);
+  let state = DEFAULTS;
 
   /** The state in the address; what is missing or not valid there has its default. */
   function readAddress() {
     const given = new URLSearchParams(location.hash.slice(1));
-    const read = { ...DEFAULTS };
-    for (const [name, [parse, isValid]] of Object.entries(FIELDS)) {
-      const value = given.has(name) ? parse(given.get(name)) : DEFAULTS[name];
-      if (isValid(value)) read[name] = value;
-    }
-    return read;
+    return mapFields((name, value, parse, isValid) => {
+      const read = given.has(name) ? parse(given.get(name)) : value;
+      return isValid(read) ? read : value;
+    });
   }
 
   let saving = 0;
