@@ -151,7 +151,7 @@ FAULTS = [
     (SHARES.replace("n real", "happy real").replace("b real", "sad real") + "1,.5,.5\n2,1,.5\n", 7,
      r"the targets sum to 1\.5; expected 0/1 ind"),
     (TWO.format("numeric") + "1,7\n1,9007199254740993\n", 6,
-     "class 9007199254740992 of 'n' is too large"),
+     "target column 'n': the class 9007199254740992 is too large a number"),
 ]  # fmt: skip
 
 

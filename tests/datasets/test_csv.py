@@ -1,11 +1,14 @@
 """CSV files: what is read, what is noted, and what is refused with a way that works."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fitzpatrick.datasets import (
+    Columns,
     DataError,
     ReadOptions,
     frame_features,
@@ -171,6 +174,10 @@ TABLES = {
         {"notes": ("x: -999 in 20 of 40 rows is taken as a number; if it stands for a missing "
                    "value, --missing-values -999 reads it so",)}, {},
     ),
+    "a number and a word for gaps": (
+        "x,y\n1.5,u\n-999,v\n3.5,v\n2.5,u\n", Y, {"X": [[1.5, 0], [2.5, 1], [3.5, 0], [2.5, 0]]},
+        {"options": ReadOptions(missing_values=["k. A.", "-999"])},
+    ),
     "numbers of the rows": (
         "x,w,y\n" + "".join(f"{i + 1},{i % 3},{'uv'[i * i % 7 % 2]}\n" for i in range(40)), Y,
         {"notes": ("x: numbers the rows, 1 to 40; if that is no feature, --ignore x leaves it "
@@ -309,8 +316,12 @@ FAULTS = [
     (f"{'x' * 140_000},a,b,c\n1,1,1,0\n", 1, "a field of more than 131072 characters"),
     (",,\n1,2,3\n", 1, "the first line names no column"),
     ("a\n2,12\n8,50\n", 2, "names one column.*separate fields by ';'"),
-    (INDICATORS + "1,2,0,0\n", 5, "target column 'a': 2; expected 0 or 1, as in 3 of 4 rows"),
-    (INDICATORS + "1,0,0,0.5\n", 5, "target column 'c': 0.5; expected 0 or 1, as in 3 of 4 rows"),
+    (
+        INDICATORS + "1,2,0,0\n",
+        5,
+        "target column 'a': 2 is no indicator; expected 0 or 1, as in 3 of 4 rows",
+    ),
+    (INDICATORS + "1,0,0,0.5\n", 5, "'c': 0.5 is no indicator; expected 0 or 1, as in 3 of 4 rows"),
     (INDICATORS + "1,0,0,-1\n", 5, "'c': -1 is negative; expected 0/1 .*, as in 3 of 4 rows"),
     (INDICATORS + "1,0,maybe,1\n", 5, "'b': 'maybe' is not a number, as 3 of its values are; --mi"),
     (
@@ -410,7 +421,7 @@ def test_a_choice_among_classes_needs_labels(tmp_path):
 
 def test_a_column_of_numbers_is_no_column_of_class_names(tmp_path):
     text = "a,price\n" + "".join(f"{i},{i / 7}\n" for i in range(300))
-    with pytest.raises(DataError, match=r"'price' has 300 different values; .* --loss squared"):
+    with pytest.raises(DataError, match=r"'price': 300 different numbers, where .* --loss squared"):
         read_csv(write(tmp_path, text), ["price"])
     named = read_csv(write(tmp_path, text.replace(",0", ",c0")), ["price"])
     assert len(named.target_names) == 300  # names are classes, however many
@@ -473,7 +484,11 @@ def test_cells_as_they_are(tmp_path):
 def test_data_frames_by_a_recipe(tmp_path):
     columns = read_table(write(tmp_path, "x,z,y\n−1.5,−2 %,u\n2,3 %,v\n"), Y).columns
     assert frame_features({"x": ["−7"], "z": [1]}, columns).tolist() == [[-7, 1]]
+    nullable = pd.DataFrame({"x": [1, None], "z": ["2", None]}).convert_dtypes()
+    with_gaps = Columns(tuple(replace(one, fill=9.0) for one in columns.items))
+    assert frame_features(nullable, with_gaps).tolist() == [[1, 2], [9, 9]]
     for frame, problem in (
+        ({"x": [1, -np.inf], "z": [1, 1]}, "column 'x', row 2: the number is infinite"),
         ({"x": [1]}, "no column is called 'z'; there are x"),
         ({"x": [1, "w"], "z": [1, 1]}, "column 'x', row 2: 'w' is not a number"),
     ):

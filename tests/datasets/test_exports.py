@@ -127,14 +127,14 @@ def test_a_survey(tmp_path):
         "byte 0xf6 in line 1 is not UTF-8: the file is read as Windows-1252; if names come out "
         "wrong, save it as UTF-8",
         "left out: Respondent (a different text in every row, so probably a name)",
-        "left out: Kommentar (no row has a value)",
         "decimal commas: Größe, Anteil, Preis",
-        "marks between thousands are left out: Preis",
         "the sign % is left out and the numbers divided by 100: Anteil",
+        "marks between thousands are left out: Preis",
         "the sign € is left out: Preis",
         "no is 0 and yes is 1: Raucher",
-        "categories, a 0/1 feature for each value: Ort (2 values)",
         "tags, split at ';', a 0/1 feature for each of 3 tags: Fächer",
+        "categories, a 0/1 feature for each value: Ort (2 values)",
+        "left out: Kommentar (no row has a value)",
         "missing numbers are replaced by the median of the column and marked in a 0/1 feature: "
         "Größe (1 row)",
         "missing values are a category of their own: Ort (10 rows)",

@@ -17,7 +17,6 @@ from ._errors import DataError, option
 from ._frame import (
     Attribute,
     Frame,
-    Rank,
     Reading,
     Texts,
     as_texts,
@@ -118,7 +117,7 @@ def drop_rows(frame: Frame, columns: Columns, targets: Sequence[Column]) -> Colu
     if not gaps.any():
         return columns
     missing = f"left out: {gaps.sum()} of {gaps.size} rows, with missing {what}"
-    frame.notes.add(Rank.FILE, missing)
+    frame.notes.add(missing)
     frame.drop(gaps)
     if not of_features:
         return columns
@@ -152,22 +151,19 @@ def check_words(frame: Frame, name: str, reading: Reading) -> None:
     """Raise if there are words among the numbers, with all of them and the first one's line."""
     if not reading.n_words:
         return
-    sign, word, is_target = reading.unit, reading.words[0], name in frame.targets
-    by_recipe = not (frame.notes.of_training or is_target)
+    sign, word = reading.unit, reading.words[0]
+    by_recipe = not (frame.notes.of_training or name in frame.targets)
     numbers = "its numbers in the training file" if by_recipe else "other numbers"
     if sign and sign not in word:
         problem = f"{word[:40]!r} has no {sign}, as {numbers} have"
     elif by_recipe and not sign and unit_of(word):
         problem = f"{word[:40]!r} has the sign {unit_of(word)}, and {numbers} have none"
     else:
-        raise _mixed(frame, name, reading.cells, reading.words, reading.n_numbers)
-    ways = () if is_target else (_ignore(name),)
-    raise frame.error(name, problem, frame.first_line(reading.cells, word), *ways)
+        raise _mixed(frame, name, reading.words, reading.n_numbers)
+    raise frame.error(name, problem, word, frame.ignoring(name))
 
 
-def _mixed(
-    frame: Frame, name: str, texts: Texts, words: Sequence[str], n_numbers: int
-) -> DataError:
+def _mixed(frame: Frame, name: str, words: Sequence[str], n_numbers: int) -> DataError:
     """Words among numbers."""
     are_numbers = all(any(form.matches(word) for form in FORMATS) for word in words)
     problem = f"{words[0][:40]!r} is not a number"
@@ -176,8 +172,7 @@ def _mixed(
     elif n_numbers:
         problem += f", as {n_numbers} of its values are"
     others = [
-        f"{word[:20]!r} in line {frame.first_line(texts, word)}"
-        for word in words[1 : _SHOWN_WORDS + 1]
+        f"{word[:20]!r} in line {frame.line(name, word)}" for word in words[1 : _SHOWN_WORDS + 1]
     ]
     if others:
         problem += f"; {'so has' if are_numbers else 'nor is'} {', '.join(others)}"
@@ -188,8 +183,8 @@ def _mixed(
         ways.append(f"--missing-values {missing} reads such words as missing")
         ways += ["and --missing drop leaves such rows out"] * is_target
     if not is_target:
-        ways += [_as_category(name), _ignore(name)]
-    return frame.error(name, problem, frame.first_line(texts, words[0]), *ways)
+        ways += [_as_category(name), frame.ignoring(name)]
+    return frame.error(name, problem, words[0], *ways)
 
 
 def check_missing(frame: Frame, name: str) -> None:
@@ -199,31 +194,26 @@ def check_missing(frame: Frame, name: str) -> None:
     if frame.options.missing not in refused or not missing.any():
         return
     count = f" in {missing.sum()} rows, the first here" if missing.sum() > 1 else ""
-    problem = f"{'target ' * is_target}column {name!r}: no value{count}"
-    advice = "--missing drop leaves such rows out, --missing impute replaces the values"
+    ways = "--missing drop leaves such rows out", "--missing impute replaces the values"
     if is_target:
-        advice = "--missing drop-targets leaves such rows out, --missing drop all rows with gaps"
-    raise DataError(problem, frame.path, int(frame.lines[missing.argmax()]), advice)
+        ways = "--missing drop-targets leaves such rows out", "--missing drop all rows with gaps"
+    raise frame.error(name, f"no value{count}", int(missing.argmax()), *ways)
 
 
 def check_size(frame: Frame, name: str, texts: Texts, most: int) -> None:
     """Raise if a column's words are too many, or one is too long."""
     long = next((value for value in texts.values if len(value) > MAX_TEXT), None)
     if long is not None:
-        raise not_words(frame, name, texts, long, f"texts of more than {MAX_TEXT} characters")
+        raise _no_words(frame, name, long, f"texts of more than {MAX_TEXT} characters")
     if len(texts.values) > most:
-        raise not_words(frame, name, texts, texts.values[0], f"more than {most} different values")
+        raise _no_words(frame, name, texts.values[0], f"more than {most} different values")
 
 
-def not_words(frame: Frame, name: str, texts: Texts, text: str, what: str, *ways: str) -> DataError:
+def _no_words(frame: Frame, name: str, text: str, what: str, *ways: str) -> DataError:
     """A column whose texts are no words for a model."""
-    is_target, line = name in frame.targets, frame.first_line(texts, text)
-    problem = f"{what}, such as {text[:40]!r}, are no {'classes' if is_target else 'categories'}"
-    return frame.error(name, problem, line, *([] if is_target else [_ignore(name)]), *ways)
-
-
-def _ignore(name: str, what: str = "the column") -> str:
-    return f"--ignore {option(name)} leaves {what} out"
+    words = "classes" if name in frame.targets else "categories"
+    problem = f"{what}, such as {text[:40]!r}, are no {words}"
+    return frame.error(name, problem, text, frame.ignoring(name), *ways)
 
 
 def _as_category(name: str) -> str:
@@ -247,12 +237,12 @@ def _learn_number(
             return kinds.Ignored(name, "it numbers the rows")
     if counts_rows and numbers.size >= MIN_IDS and numbers[0] in (0.0, 1.0):
         note = f"{name}: numbers the rows, {numbers[0]:.0f} to {numbers[-1]:.0f}; if that is no "
-        notes.add(Rank.DOUBT, f"{note}feature, {_ignore(name, 'it')}")
+        notes.add(f"{note}feature, {frame.ignoring(name, 'it')}")
     least = present.min()
     if least in _SENTINELS and present.min(where=present > least, initial=np.inf) > least / 9:
         note = f"{name}: {least:.0f} in {(numbers == least).sum()} of {numbers.size} rows is taken "
         note += "as a number; if it stands for a missing value, --missing-values "
-        notes.add(Rank.DOUBT, f"{note}{least:.0f} reads it so")
+        notes.add(f"{note}{least:.0f} reads it so")
     return kinds.Number(name, None, False, reading.unit, written.decimal, written.thousands)
 
 
@@ -275,21 +265,20 @@ def _learn_texts(frame: Frame, name: str, texts: Texts) -> Column:
             return kinds.Boolean(name)
         _check_safe(frame, name, texts, values)
     if options.categories == "error" and kind is None:
-        advice = f"--categories encode makes features of its values, {_ignore(name)}"
-        problem, line = f"{values[0][:40]!r} is not a number", frame.first_line(texts, values[0])
-        raise frame.error(name, problem, line, advice)
+        way, problem = "--categories encode makes features of its values", "is not a number"
+        problem = f"{values[0][:40]!r} {problem}"
+        raise frame.error(name, problem, values[0], way, frame.ignoring(name))
     separator = find_separator(values, certain=kind == "tags")
     if separator and kind in (None, "tags"):
         tags = tags_among(values, separator)
         if len(tags) > MAX_CATEGORIES:
-            what = f"more than {MAX_CATEGORIES} different tags"
-            raise not_words(frame, name, texts, values[0], what)
+            raise _no_words(frame, name, values[0], f"more than {MAX_CATEGORIES} different tags")
         return kinds.Tags(name, tags, separator)
     if kind is None and is_name and n_present >= MIN_IDS:
         return kinds.Ignored(name, _IDENTIFIER)
     if kind is None and len(values) > max(MIN_IDS, n_present / 2):
         what = f"{len(values)} different texts in {n_present} rows"
-        raise not_words(frame, name, texts, values[0], what, _as_category(name))
+        raise _no_words(frame, name, values[0], what, _as_category(name))
     return kinds.Category(name, tuple(sorted(values)))
 
 
@@ -313,7 +302,7 @@ def _learn_declared(frame: Frame, attribute: Attribute, texts: Texts) -> Column:
         column = kinds.Ordinal(name, values=values)
     elif forced == "number" or options.categories == "error":
         problem = f"attribute {name!r} has the values {listed(values)}, which are no numbers"
-        advice = f"--categories encode makes features of them, {_ignore(name)}"
+        advice = f"--categories encode makes features of them, {frame.ignoring(name)}"
         raise DataError(problem, frame.path, attribute.line, None if forced else advice)
     elif texts.counts.sum() >= MIN_IDS and texts.counts.max() == 1:
         return kinds.Ignored(name, _IDENTIFIER)
@@ -327,7 +316,7 @@ def _check_safe(frame: Frame, name: str, texts: Texts, values: Sequence[str]) ->
     words = [one for one in values if not any(form.matches(one) for form in FORMATS)]
     counts = dict(zip(texts.values, texts.counts.tolist(), strict=True))
     n_words, n_all = sum(counts[one] for one in words), int(texts.counts.sum())
-    are_short, way = max(map(len, values)) <= MAX_NUMBER, _ignore(name)
+    are_short, way = max(map(len, values)) <= MAX_NUMBER, frame.ignoring(name)
     measures = [_MEASURE.fullmatch(value) for value in values] if are_short else [None]
     units = {match["unit"] if match else "" for match in measures}
     if are_short and all(map(_DATE.fullmatch, values)):
@@ -339,11 +328,10 @@ def _check_safe(frame: Frame, name: str, texts: Texts, values: Sequence[str]) ->
     elif not words:
         problem = "is a number, in another format than other values of the column"
     elif 2 * n_words < n_all:
-        raise _mixed(frame, name, texts, words, n_all - n_words)
+        raise _mixed(frame, name, words, n_all - n_words)
     else:
         return
-    line = frame.first_line(texts, values[0])
-    raise frame.error(name, f"{values[0][:40]!r} {problem}", line, way)
+    raise frame.error(name, f"{values[0][:40]!r} {problem}", values[0], way)
 
 
 def find_separator(values: Sequence[str], *, certain: bool) -> str | None:
