@@ -95,6 +95,12 @@ TABLES = {
                    f"{FILLED}x (1 row), ok (1 row)",
                    "missing values are a category of their own: colour (1 row)")}, {},
     ),
+    "words for gaps": (
+        GAPS.replace("{red", "{unknown,red").replace("?,?,?", "-9,yes,unknown") + "{1 yes, 4 1}\n",
+        ["a", "b"],
+        {"X": [[1, 0, 1, 1, 0, 0], [1, 1, 1, 0, 0, 1], [5, 0, 1, 0, 1, 0], [0, 0, 1, 0, 0, 1]]},
+        {"options": ReadOptions(missing_values=["unknown", "-9"])},
+    ),
     "gaps left out": (
         GAPS, ["a", "b"], {"X": [[1, 1, 1, 0], [5, 1, 0, 1]], "lines": [8, 10]},
         {"options": ReadOptions(missing="drop")},
