@@ -73,9 +73,6 @@ def learn(frame: Frame, names: Sequence[str], targets: Mapping[str, Reading]) ->
             column = kinds.Number(name)
         else:
             column = _learn_texts(frame, name, as_texts(cells))
-        if column.can_be_missing:
-            check_missing(frame, name)
-            column = column.fit(frame.cells[name], options)
         learned.append(column)
     return Columns(tuple(learned), missing_values=tuple(options.missing_values))
 
@@ -101,34 +98,55 @@ def follow(frame: Frame, columns: Columns, targets: Mapping[str, Reading]) -> No
     read_numbers(frame, {**targets, **readings}, usual)
 
 
-def drop_rows(frame: Frame, columns: Columns, targets: Sequence[Column]) -> Columns:
-    """Leave out the rows that lack a target, or a feature of the training file if so told.
+def settle_gaps(frame: Frame, columns: Columns, targets: Sequence[Column]) -> Columns:
+    """Refuse missing values or leave their rows out, as told, and learn what becomes of others.
 
-    Returns the recipe of the rows that are left; values that an ARFF file declares stay.
+    A recipe that is there already is returned as it is; its features may have gaps.
     """
-    of_features = frame.notes.of_training and frame.options.missing == "drop"
+    options, of_training = frame.options, frame.notes.of_training
+    features = [column for column in columns.items if column.can_be_missing and of_training]
+    targets = [column for column in targets if column.can_be_missing]
+    if options.missing in ("impute", "error"):
+        for column in (*(features if options.missing == "error" else ()), *targets):
+            _refuse_gaps(frame, column.name)
+    if options.missing == "drop":
+        _drop_gaps(frame, (*targets, *features), "values")
+    fitted = {one.name: one.fit(frame.cells[one.name], options) for one in features}
+    if options.missing == "drop" and not frame.attributes:  # declared values stay
+        for name, column in fitted.items():
+            if isinstance(column, kinds.Category):
+                found = set(as_texts(frame.cells[name]).present)
+                values = tuple(value for value in column.values if value in found)
+                fitted[name] = replace(column, values=values)
+    if options.missing == "drop-targets":
+        _drop_gaps(frame, targets, "targets")
+    return replace(columns, items=tuple(fitted.get(one.name, one) for one in columns.items))
+
+
+def _refuse_gaps(frame: Frame, name: str) -> None:
+    """Raise at the first missing value of a column."""
+    missing = is_missing(frame.cells[name])
+    if missing.any():
+        count = f" in {missing.sum()} rows, the first here" if missing.sum() > 1 else ""
+        ways = "--missing drop leaves such rows out", "--missing impute replaces the values"
+        if name in frame.targets:
+            ways = (
+                "--missing drop-targets leaves such rows out",
+                "--missing drop all rows with gaps",
+            )
+        raise frame.error(name, f"no value{count}", int(missing.argmax()), *ways)
+
+
+def _drop_gaps(frame: Frame, columns: Sequence[Column], what: str) -> None:
+    """Leave out the rows that lack a value of some columns."""
     gaps = np.zeros(frame.lines.size, dtype=bool)
-    what = "values" if frame.options.missing == "drop" else "targets"
-    for column in (*targets, *(columns.used if of_features else ())):
-        if column.can_be_missing:
-            gaps |= is_missing(frame.cells[column.name])
+    for column in columns:
+        gaps |= is_missing(frame.cells[column.name])
     if gaps.all():
         raise DataError(f"every row has missing {what}", frame.path)
-    if not gaps.any():
-        return columns
-    missing = f"left out: {gaps.sum()} of {gaps.size} rows, with missing {what}"
-    frame.notes.add(missing)
-    frame.drop(gaps)
-    if not of_features:
-        return columns
-    items = list(columns.items)
-    for i, column in enumerate(items):
-        if column.can_be_missing:
-            items[i] = column = column.fit(frame.cells[column.name], frame.options)
-        if isinstance(column, kinds.Category) and not frame.attributes:
-            found = set(as_texts(frame.cells[column.name]).present)
-            items[i] = replace(column, values=tuple(one for one in column.values if one in found))
-    return replace(columns, items=tuple(items))
+    if gaps.any():
+        frame.notes.add(f"left out: {gaps.sum()} of {gaps.size} rows, with missing {what}")
+        frame.drop(gaps)
 
 
 def _check_declared(frame: Frame, column: Column) -> None:
@@ -185,19 +203,6 @@ def _mixed(frame: Frame, name: str, words: Sequence[str], n_numbers: int) -> Dat
     if not is_target:
         ways += [_as_category(name), frame.ignoring(name)]
     return frame.error(name, problem, words[0], *ways)
-
-
-def check_missing(frame: Frame, name: str) -> None:
-    """Raise at the first missing value, where there must be none."""
-    missing, is_target = is_missing(frame.cells[name]), name in frame.targets
-    refused = ("impute", "error") if is_target else ("error",)
-    if frame.options.missing not in refused or not missing.any():
-        return
-    count = f" in {missing.sum()} rows, the first here" if missing.sum() > 1 else ""
-    ways = "--missing drop leaves such rows out", "--missing impute replaces the values"
-    if is_target:
-        ways = "--missing drop-targets leaves such rows out", "--missing drop all rows with gaps"
-    raise frame.error(name, f"no value{count}", int(missing.argmax()), *ways)
 
 
 def check_size(frame: Frame, name: str, texts: Texts, most: int) -> None:

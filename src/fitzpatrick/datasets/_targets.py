@@ -9,8 +9,8 @@ from scipy import sparse
 
 from ..preprocessing import EXACT_SUM, SUM_TOLERANCE
 from ._errors import DataError, option
-from ._frame import Frame, Notes, Reading, Texts, as_texts, dense, is_missing
-from ._learn import check_missing, check_size, check_words, find_separator
+from ._frame import Frame, Notes, Reading, Texts, as_texts, dense
+from ._learn import check_size, check_words, find_separator
 from ._numbers import PLAIN, no_and_yes, own_numbers
 from ._table import MAX_CLASSES, Matrix, check_target_cells, listed
 from .columns import Category, Column, Columns, Number, Tags, tags_among
@@ -46,18 +46,14 @@ def class_target(frame: Frame) -> Category | Tags:
     separator = None if kind == "category" else find_separator(texts.present, certain=is_certain)
     if separator is not None:
         return Tags(name, separator=separator)
-    check_missing(frame, name)
     return Category(name)
 
 
 def number_targets(frame: Frame, readings: Mapping[str, Reading]) -> list[Number]:
     """Target columns of numbers; no is 0 and yes is 1."""
     frame.cells |= {name: _answers(frame, name) for name in frame.targets if name not in readings}
-    gaps = {name: is_missing(frame.cells[name]) for name in frame.targets}
-    first = {name: int(one.argmax()) for name, one in gaps.items() if one.any()}
-    if first:
-        check_missing(frame, min(first, key=lambda name: first[name]))
-    return [Number(name, unit=readings[name].unit if name in readings else "") for name in gaps]
+    units = {name: reading.unit for name, reading in readings.items()}
+    return [Number(name, unit=units.get(name, "")) for name in frame.targets]
 
 
 def read_targets(

@@ -288,8 +288,8 @@ class Category(_Words):
         return (*super().feature_names, *[f"{self.name} (missing)"] * self.marks_missing)
 
     def fit(self, cells: Cells, options: ReadOptions) -> Column:
-        marks = bool(is_missing(cells).any()) and options.imputes
-        return replace(self, marks_missing=marks, allows_missing=options.missing != "error")
+        marks_missing = bool(is_missing(cells).any())
+        return replace(self, marks_missing=marks_missing, allows_missing=options.missing != "error")
 
     def encode(self, cells: Cells, notes: Notes) -> Matrix:
         missing = is_missing(cells)

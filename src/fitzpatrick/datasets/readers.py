@@ -347,8 +347,7 @@ def _table(frame: Frame, names: Sequence[str], columns: Columns | None, *, plain
         targets = [_targets.class_target(frame)]
     else:
         targets = _targets.number_targets(frame, readings)
-    if frame.options.missing in ("drop", "drop-targets"):
-        columns = _learn.drop_rows(frame, columns, targets)
+    columns = _learn.settle_gaps(frame, columns, targets)
     for column in columns.items:
         column.describe(notes)
     if columns.n_features == 0:
