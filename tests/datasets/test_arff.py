@@ -178,24 +178,6 @@ def test_targets_that_cannot_be(tmp_path, targets, how, problem):
         read_arff(write(tmp_path, DENSE, "demo.arff"), targets, **how)
 
 
-@pytest.mark.parametrize("values", ["yes,no", "no,yes", "TRUE,FALSE", "false,true", "1,0", "Y,N"])
-@pytest.mark.parametrize("is_sparse", [False, True])
-def test_indicators_by_their_meaning(tmp_path, values, is_sparse):
-    """Whatever the order of the declaration, yes is 1; a sparse row omits the first value."""
-    first, second = values.split(",")
-    yes = next(value for value in (first, second) if value.lower() in ("yes", "true", "1", "y"))
-    no = second if yes == first else first
-    lines = []
-    for x, *answers in ((1, yes, no), (2, no, no), (3, yes, yes)):
-        pairs = [f"{i} {one}" for i, one in enumerate(answers, 1) if one != first]
-        dense = ",".join([str(x), *answers])
-        lines.append("{" + ", ".join([f"0 {x}", *pairs]) + "}" if is_sparse else dense)
-    head = f"@relation r\n@attribute\tx numeric\n@attribute a {{{values}}}\n"
-    text = f"{head}@attribute b {{{values}}}\n@data\n" + "\n".join(lines) + "\n"
-    expected = {"kind": "indicators", "Y": [[1, 0], [0, 0], [1, 1]]}
-    check_table(write(tmp_path, text, "a.arff"), ["a", "b"], expected)
-
-
 def test_identifiers_are_left_out_as_in_csv_files(tmp_path):
     """A nominal attribute with as many values as rows, such as ``protein`` in Mulan's genbase."""
     rows = "".join(f"p{i},{i * i},{'uv'[i % 2]}\n" for i in range(30))
@@ -222,37 +204,16 @@ def test_wide_sparse_files_stay_sparse(tmp_path):
     assert table.columns.used[width - 2].fill == 2.0
 
 
-# Words in every file that is read for one model ---------------------------------------------------
-
-WORDS = [("red", "no", 3), ("green", "yes", 4), ("blue", "no", 5)]
-
-
-def words(path, colours="red,green,blue", answers="yes,no", is_sparse=False, zone="{3,4,5}"):
-    """Three rows, the same whatever the order of the declarations."""
-    lines = [f"@relation r\n@attribute colour {{{colours}}}\n@attribute ok {{{answers}}}"]
-    lines.append(f"@attribute zone {zone}\n@attribute kind {{a,b}}\n@data")
-    first = colours.split(",")[0], answers.split(",")[0]
-    for row, kind in zip(WORDS, "abb", strict=True):
-        fields = [*map(str, row), kind]
-        left_out = [i for i in (0, 1) if fields[i] == first[i]]
-        pairs = (f"{i} {field}" for i, field in enumerate(fields) if i not in left_out)
-        lines.append("{" + ", ".join(pairs) + "}" if is_sparse else ",".join(fields))
-    path.write_text("\n".join(lines) + "\n")
-    return path
-
-
-@pytest.fixture
-def train(tmp_path):
-    return read_table(words(tmp_path / "train.arff"), ["kind"])
-
-
-@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
-@pytest.mark.parametrize("colours", ["blue,green,red", "green,blue,red"])
-@pytest.mark.parametrize("zone", ["{5,3,4}", "numeric"])
-def test_order_of_the_declaration(tmp_path, train, is_sparse, colours, zone):
-    path = words(tmp_path / "test.arff", colours, "no,yes", is_sparse, zone)
-    expected = {"X": train.X, "columns": train.columns, "notes": train.notes}
-    check_table(path, ["kind"], expected, like=train)
+WORDS = """@relation r
+@attribute colour {red,green,blue}
+@attribute ok {yes,no}
+@attribute zone {3,4,5}
+@attribute kind {a,b}
+@data
+red,no,3,a
+green,yes,4,b
+blue,no,5,b
+"""
 
 
 @pytest.mark.parametrize(
@@ -266,9 +227,10 @@ def test_order_of_the_declaration(tmp_path, train, is_sparse, colours, zone):
          "zone {3}\n@data\nred,maybe,3\n", 6, "column 'ok': 'maybe' is neither no nor yes$"),
     ],
 )  # fmt: skip
-def test_files_that_do_not_fit_the_training_file(tmp_path, train, name, text, line, problem):
+def test_files_that_do_not_fit_the_training_file(tmp_path, name, text, line, problem):
+    columns = read_table(write(tmp_path, WORDS, "train.arff"), ["kind"]).columns
     path = write(tmp_path, text, name)
-    check_refusal(lambda: read_inputs(path, train.columns), path, line, problem)
+    check_refusal(lambda: read_inputs(path, columns), path, line, problem)
 
 
 def test_nominal_attributes_that_were_numbers(tmp_path):
@@ -295,11 +257,6 @@ DENSE_BIRDS = r"""1,'PC\'4',1,0
 3,'a\\b',1,1
 4,'tab\there',0,0
 """
-SPARSE_BIRDS = r"""{0 1,1 'PC\'4',2 1}
-{0 2, 1 "PC\"7",3 1}
-{0 3,1 'a\\b',2 1,3 1}
-{0 4,1 'tab\there'}
-"""
 XML = """<?xml version="1.0" encoding="utf-8"?>
 <labels xmlns="http://mulan.sourceforge.net/labels">
 <label name="{}"><label name="{}"></label></label>
@@ -309,9 +266,8 @@ THRUSHES = ("Swainson's Thrush", 'Hammond"s Flycatcher')
 IN_XML = ("Swainson's Thrush", "Hammond&quot;s Flycatcher")
 
 
-@pytest.mark.parametrize("rows", [DENSE_BIRDS, SPARSE_BIRDS], ids=["dense", "sparse"])
 @pytest.mark.parametrize("names", [IN_XML, ("Swainson\\'s Thrush", "Hammond\\&quot;s Flycatcher")])
-def test_escapes(tmp_path, rows, names):
+def test_escapes(tmp_path, names):
     write(tmp_path, XML.format(*names), "birds.xml")
     values = ("PC1", "PC'4", 'PC"7', "a\\b", "tab\there")
     expected = {
@@ -320,7 +276,7 @@ def test_escapes(tmp_path, rows, names):
         "feature_names": ("hist 50%", *(f"location={value}" for value in values)),
         "X": np.column_stack([[1, 2, 3, 4], np.zeros(4), np.eye(4)]),
     }
-    check_table(write(tmp_path, BIRDS + rows, "birds.arff"), None, expected)
+    check_table(write(tmp_path, BIRDS + DENSE_BIRDS, "birds.arff"), None, expected)
 
 
 @pytest.mark.parametrize(

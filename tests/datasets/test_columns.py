@@ -22,17 +22,6 @@ def test_many_categories_are_sparse(tmp_path, monkeypatch):
     np.testing.assert_array_equal(table.X.toarray(), expected)
 
 
-def test_a_recipe_of_complete_rows(tmp_path):
-    """Rows without gaps make it, and other files may have gaps."""
-    path = files.write(tmp_path, "x,c,t,y\n1,red,,u\n,blue,a;b,v\n3,,b,u\n5,red,a;c,v\n9,tan,b,u\n")
-    table = read_table(path, ["y"], options=ReadOptions(missing="drop"))
-    assert table.lines.tolist() == [2, 5, 6]  # no tags are no gap
-    assert table.notes[0] == "left out: 2 of 5 rows, with missing values"
-    assert table.columns.items[0] == Number("x", 5.0)
-    assert table.columns.items[1] == Category("c", ("red", "tan"))
-    assert read_inputs(path, table.columns).X.shape == (5, 6)
-
-
 RECIPE = Columns(
     (
         Number("a", 1.5, True, "%", ",", "."),

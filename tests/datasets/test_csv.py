@@ -118,16 +118,8 @@ TABLES = {
     ),
     "points are usual": ("x,y\n1.234,u\n2.500,v\n", Y, {"X": [[1.234], [2.5]]}, {}),
     "dollars": ('x,y\n"$1,234.50",u\n"-$2,500.00",v\n', Y, {"X": [[1234.5], [-2500]]}, {}),
-    "two groups": ('x,y\n"1,234,567",u\n12,v\n', Y, {"X": [[1234567], [12]]}, {}),
-    "groups by spaces": ("x;y\n1 234,5;u\n2 500;v\n", Y, {"X": [[1234.5], [2500]]}, {}),
-    "groups by spaces, whole numbers": (
-        "x,y\n1\u00a0234,u\n2\u00a0500,v\n", Y,
-        {"X": [[1234], [2500]], "notes": ("marks between thousands are left out: x",)}, {},
-    ),
-    "Swiss groups": ("x,y\n1'234.5,u\n2'500,v\n", Y, {"X": [[1234.5], [2500]]}, {}),
     "zero needs no sign": ("x,y\n50%,u\n0,v\n", Y, {"X": [[0.5], [0]]}, {}),
     "exponents": ("x,y\n1e3,u\n-.5E-1,v\n", Y, {"X": [[1000], [-0.05]]}, {}),
-    "a typeset minus": ("x,z,y\n−1.5,−2 %,u\n2,3 %,v\n", Y, {"X": [[-1.5, -0.02], [2, 0.03]]}, {}),
     "decimal commas, as told": (
         cells(['"1,234"', '"2,500"']), Y, {"X": [[1.234], [2.5]]},
         {"options": ReadOptions(decimal=",")},
