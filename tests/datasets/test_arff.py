@@ -59,7 +59,6 @@ SPARSE_WORDS = SPARSE.replace("width numeric", "width string").replace("{0 -2,",
 # text, targets, what the table has, how it is read
 TABLES = {
     "dense": (DENSE, LABELS, {"X": ROWS, "Y": [[1, 0], [0, 1]], "feature_names": NAMES}, {}),
-    "sparse": (SPARSE, LABELS, {"X": ROWS, "Y": [[1, 0], [0, 1]], "feature_names": NAMES}, {}),
     "a target of words": (
         DENSE, ["sky colour"],
         {"kind": "labels", "target_names": ("blue", "light, grey"), "Y": np.eye(2)}, {},
@@ -87,23 +86,11 @@ TABLES = {
         {"feature_names": ("width=1.5", "width (missing)"), "X": np.eye(2)},
         {"ignore": ["zone", "sky colour"]},
     ),
-    "gaps": (
-        GAPS, ["a", "b"],
-        {"X": [[1, 0, 1, 0, 1, 0, 0], [3, 1, 1, 1, 0, 0, 1], [5, 0, 1, 0, 0, 1, 0]],
-         "notes": ("no is 0 and yes is 1: ok",
-                   "categories, a 0/1 feature for each value: colour (2 values)",
-                   f"{FILLED}x (1 row), ok (1 row)",
-                   "missing values are a category of their own: colour (1 row)")}, {},
-    ),
     "words for gaps": (
         GAPS.replace("{red", "{unknown,red").replace("?,?,?", "-9,yes,unknown") + "{1 yes, 4 1}\n",
         ["a", "b"],
         {"X": [[1, 0, 1, 1, 0, 0], [1, 1, 1, 0, 0, 1], [5, 0, 1, 0, 1, 0], [0, 0, 1, 0, 0, 1]]},
         {"options": ReadOptions(missing_values=["unknown", "-9"])},
-    ),
-    "gaps left out": (
-        GAPS, ["a", "b"], {"X": [[1, 1, 1, 0], [5, 1, 0, 1]], "lines": [8, 10]},
-        {"options": ReadOptions(missing="drop")},
     ),
     "spaces": (
         "@relation r\n@attribute a real\n@attribute b { red , blue }\n@data\n 1 , red \n2,blue\n",

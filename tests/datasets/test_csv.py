@@ -317,6 +317,7 @@ FAULTS = [
     (INDICATORS + "1,0,0,-1\n", 5, "'c': -1 is negative; expected 0/1 .*, as in 3 of 4 rows"),
     (INDICATORS + "1,0,maybe,1\n", 5, "'b': 'maybe' is not a number, as 3 of its values are; --mi"),
     (INDICATORS + "1,0,,1\n1,,1,1\n", 6, "'a': no value; --missing drop-targets leaves such"),
+    ("x,a,b,c\n1.5,1,0,0\n1e999,0,1,0\n", 3, "'1e999' is not a number, as 1 of its values"),
     (SHARES + "1,0,0,.5\n", 5, "sum to 0.5; expected proportions that sum to one, as in 3 of 4 r"),
     ("x,a,b,c\n" + "1,20,30,50\n" * 3 + "1,30,30,30\n", 5, "90; expected percentages that sum to"),
 ]

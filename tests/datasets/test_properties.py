@@ -78,15 +78,17 @@ def as_arff(columns, generator, *, is_sparse):
 
 
 def files(folder, columns, generator):
-    """The same cells in all formats."""
+    """The cells in all formats."""
     frame = pd.DataFrame(columns)
     frame.to_parquet(folder / "a.parquet")
     frame.to_excel(folder / "a.xlsx", index=False)
+    packed = {"method": "zip", "archive_name": "b.csv"}
+    frame.to_csv(folder / "a.zip", index=False, compression=packed)
     gap = str(generator.choice(sorted(MISSING_WORDS)))
     comma = columns | {"x": [None if x is None else str(x).replace(".", ",") for x in columns["x"]]}
     return [
-        write(folder, as_csv(columns)), folder / "a.parquet", folder / "a.xlsx",
-        write(folder, as_csv(columns, gap, quoting=csv.QUOTE_ALL), "all.csv"),
+        write(folder, as_csv(columns)), folder / "a.parquet", folder / "a.xlsx", folder / "a.zip",
+        write(folder, as_csv(columns, gap, quoting=csv.QUOTE_ALL, delimiter="|"), "all.csv"),
         write(folder, as_csv(comma, gap, delimiter=";").encode("cp1252"), "comma.csv"),
         write(folder, as_csv(columns, delimiter="\t").encode("utf-16"), "a.tsv"),
         write(folder, as_json(columns), "a.jsonl"),
