@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import isfinite
 
 import numpy as np
 from scipy import sparse
@@ -183,7 +184,9 @@ def check_words(frame: Frame, name: str, reading: Reading) -> None:
 
 def _mixed(frame: Frame, name: str, words: Sequence[str], n_numbers: int) -> DataError:
     """Words among numbers."""
-    are_numbers = all(any(form.matches(word) for form in FORMATS) for word in words)
+    are_numbers = all(
+        any(form.matches(word) and isfinite(form.parse(word)) for form in FORMATS) for word in words
+    )
     problem = f"{words[0][:40]!r} is not a number"
     if are_numbers:
         problem = f"{words[0][:40]!r} has another decimal mark than other numbers"
