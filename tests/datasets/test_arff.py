@@ -73,9 +73,10 @@ TABLES = {
     "plain numbers": (TWO.format("integer") + "1,7\n2,0\n", ["n"],
                       {"kind": "numbers", "Y": [[7], [0]]}, {"plain": True}),
     "numbers as classes": (
-        TWO.format("numeric") + "1,1234567\n2,1234568\n3,0.1234567\n4,7\n5,7.0\n{0 6}\n", ["n"],
+        TWO.format("numeric") + "1,1234567\n2,1234568\n3,0.1234567\n4,7\n5,7.0\n{0 6}\n7,-0\n",
+        ["n"],
         {"target_names": ("0", "0.1234567", "1234567", "1234568", "7"),
-         "Y": np.eye(5)[[2, 3, 1, 4, 4, 0]]}, {},
+         "Y": np.eye(5)[[2, 3, 1, 4, 4, 0, 0]]}, {},
     ),
     "proportions": (SHARES + "1,.25,.75\n2,1,0\n", ["n", "b"],
                     {"kind": "proportions", "Y": [[0.25, 0.75], [1, 0]]}, {}),

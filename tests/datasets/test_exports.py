@@ -163,6 +163,12 @@ def test_files_of_other_kinds(tmp_path):
     assert read_table(tmp_path / "export", ["y"], "csv").X.shape == (2, 1)
 
 
+def test_parquet_columns_of_lists(tmp_path):
+    frame().assign(z=[[1], [2, 3], []]).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(DataError, match="column 'z' holds lists or objects; expected texts"):
+        read_table(tmp_path / "a.parquet", TARGETS)
+
+
 def test_damaged_files_of_other_programs(tmp_path):
     frame().to_parquet(tmp_path / "a.parquet")
     frame().to_excel(tmp_path / "a.xlsx", index=False)

@@ -143,7 +143,7 @@ def as_texts(cells: Cells) -> Texts:
     if isinstance(cells, Texts):
         return cells
     present = ~np.isnan(cells)
-    values, found = np.unique(cells[present], return_inverse=True)
+    values, found = np.unique(cells[present] + 0.0, return_inverse=True)  # -0.0 is 0.0
     codes = np.full(cells.shape, -1, dtype=np.int64)
     codes[present] = found
     return Texts(codes, [repr(value).removesuffix(".0") for value in values.tolist()])
