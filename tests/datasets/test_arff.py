@@ -87,6 +87,10 @@ TABLES = {
         {"feature_names": ("width=1.5", "width (missing)"), "X": np.eye(2)},
         {"ignore": ["zone", "sky colour"]},
     ),
+    "a gap among zeros": (
+        TWO.format("{u,v}") + "{}\n" * 8 + "{0 ?,1 v}\n{0 3,1 v}\n", ["n"],
+        {"X": [[0, 0]] * 8 + [[0, 1], [3, 0]]}, {},
+    ),
     "words for gaps": (
         GAPS.replace("{red", "{unknown,red").replace("?,?,?", "-9,yes,unknown") + "{1 yes, 4 1}\n",
         ["a", "b"],

@@ -431,7 +431,7 @@ def test_a_test_file_has_the_columns_of_its_training_file(tmp_path):
     text += "@attribute a real\n@data\n'old, new',6,eel,5\nx,4,cat,3\n"
     check_table(write(tmp_path, text, "b.arff"), ["kind"], expected, like=train)
     for text, problem in (
-        ("a,b,kind\n1,2,fox\n", "class 'fox': not among those"),
+        ("a,b,kind\n1,2,fox\n", "class 'fox': not in the training file"),
         ("b,kind\n1,eel\n", "no column is called 'a'; the columns are b, kind"),
     ):
         with pytest.raises(DataError, match=problem):

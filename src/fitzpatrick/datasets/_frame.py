@@ -35,7 +35,7 @@ def find_pandas() -> Any:
 
 
 class CellError(Exception):
-    """A cell that a recipe refuses: its row among those that are read, and what is wrong."""
+    """A cell that cannot be read: its position among the rows, and what is wrong."""
 
     def __init__(self, row: int, problem: str, column: str = "") -> None:
         super().__init__(problem)
@@ -67,7 +67,7 @@ class Notes:
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """Cells of words: ``values[codes[i]]`` is that of row i, or missing where the code is -1."""
+    """Cells of words: row i holds ``values[codes[i]]``, or nothing if its code is -1."""
 
     codes: np.ndarray
     values: Sequence[str]
@@ -161,7 +161,7 @@ class Attribute:
 
 @dataclass(eq=False)
 class Frame:
-    """The columns of a file that were asked for; those of numbers become arrays on the way."""
+    """The requested columns of a file; columns of numbers become arrays on the way."""
 
     path: Path
     options: "ReadOptions"
@@ -213,7 +213,7 @@ class Reading:
         formats: those that all numbers have.
         has_marks: True if a number has a decimal mark, or groups.
         unit: the sign that numbers have.
-        words: values that are no numbers.
+        words: values that are not numbers.
         n_words: cells that are neither missing nor a number.
         n_numbers: cells that are numbers.
         is_code: True if whole numbers have leading zeros, and no number has marks.
@@ -232,7 +232,7 @@ class Reading:
             self.unit = next(filter(None, map(unit_of, values[:_UNIT_CELLS])), "")
         self._bare = bare = [strip_unit(value, self.unit).replace(MINUS, "-") for value in values]
         self.formats = [one for one in FORMATS if all(map(one.matches, bare))]
-        if not self.formats:  # those of most cells
+        if not self.formats:  # take the formats that fit most cells
             fits = {
                 one: counts[np.asarray([bool(one.matches(value)) for value in bare])].sum()
                 for one in FORMATS

@@ -112,13 +112,13 @@ def load_dataset(
 
     Args:
         name: one of :func:`dataset_names`.
-        split: seed of that division; None: a set without an official split cannot be had.
+        split: seed of that division; None refuses a set without an official split.
         transfer: time-outs, attempts and size cap of downloads.
         progress: called with bytes so far and in all while a download runs.
 
     Raises:
         ValueError: if no data set has that name.
-        UnavailableError: if it cannot be had, with the reason.
+        UnavailableError: if it is not on this machine and cannot be downloaded.
         DataError: if a file of it is damaged.
 
     Warns:

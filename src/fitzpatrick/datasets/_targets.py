@@ -87,7 +87,7 @@ def _answers(frame: Frame, name: str) -> np.ndarray:
 
 
 def _read_numbers(frame: Frame, Y: np.ndarray, *, plain: bool) -> tuple[np.ndarray, str]:
-    """Targets and their kind, which is that of most rows; another kind is an error."""
+    """Targets and their kind, which most rows decide; a row of another kind is an error."""
     if plain or Y.shape[1] == 0:
         return Y, "numbers" if plain else "none"
     notes, sums = frame.notes, Y.sum(axis=1)

@@ -38,7 +38,7 @@ _BOMS = (
 )
 _WINDOWS = "cp1252"
 _BAD_ARCHIVE = "the ZIP archive cannot be read"
-# files of other programs by their first bytes, which nobody should have to read as text
+# files of other programs, by their first bytes: reading them as text would end in odd errors
 _OTHER_FILES = {
     b"Rar!": "a RAR archive; unpack it and give the file inside",
     b"7z\xbc\xaf\x27\x1c": "a 7z archive; unpack it and give the file inside",

@@ -1,4 +1,4 @@
-"""What is made of each column of a file: the recipe that turns its cells into features.
+"""The recipe that turns the columns of a file into features.
 
 A recipe is learned from the training file and applied to every other one, so that a test file, and
 the files of ``predict``, become the same features. It is pure data: :meth:`Columns.to_json` writes
@@ -113,7 +113,7 @@ class Column:
         raise TypeError(f"column {self.name!r} is not read")
 
     def describe(self, notes: Notes) -> None:
-        """Note what is made of the column, whatever its cells are."""
+        """Note how the column is read, which does not depend on its cells."""
 
     @property
     def is_plain(self) -> bool:
@@ -121,7 +121,7 @@ class Column:
         return self.kind in ("number", "boolean") and self.feature_names == (self.name,)
 
     def fit(self, cells: Cells, options: ReadOptions) -> "Column":
-        """What is made of missing cells, by those of the training file."""
+        """Learn from the training file what becomes of missing cells."""
         return self
 
     def to_json(self) -> dict[str, Any]:
@@ -234,7 +234,7 @@ class Ordinal(_Filled):
     values: tuple[str, ...] = ()
 
     def numbers(self, cells: Cells) -> Any:
-        problem = f"is none of the values of the training file: {listed(self.values)}"
+        problem = f"is not among the values of the training file: {listed(self.values)}"
         return as_texts(cells).numbers(_finder(self.values), problem)
 
 
@@ -242,7 +242,7 @@ class Ordinal(_Filled):
 class _Words(Column):
     """Words without order, a feature for each."""
 
-    values: tuple[str, ...] = ()  # those of the training file
+    values: tuple[str, ...] = ()  # of the training file
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -365,7 +365,7 @@ class Columns:
 
     @cached_property
     def used(self) -> tuple[Column, ...]:
-        """The columns that become features; those of LIBSVM files are plain numbers."""
+        """The columns that become features; features of LIBSVM files are plain numbers."""
         if self.n_numbered:
             return tuple(map(Number, self.feature_names))
         return tuple(column for column in self.items if not isinstance(column, Ignored))

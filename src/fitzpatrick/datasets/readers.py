@@ -95,7 +95,7 @@ def read_table(
             class of it need occur here.
         ignore: columns that are neither features nor targets.
         plain: True if targets are numbers as they are, such as counts.
-        options: what is made of missing values, words and ambiguous numbers.
+        options: how to treat missing values, words and ambiguous numbers.
     """
     path = Path(path)
     if like is not None and like.columns is None:
@@ -130,7 +130,7 @@ def read_csv(
     plain: bool = False,
     options: ReadOptions = DEFAULT,
 ) -> Table:
-    """Read a CSV file; the arguments are those of :func:`read_table`, but for two.
+    """Read a CSV file; the arguments are as in :func:`read_table`, except for two.
 
     Without ``targets`` every column is a feature, and Y has no columns. ``columns`` is the recipe
     of a training file, whose columns are read, and no others.
@@ -150,7 +150,7 @@ def read_arff(
     plain: bool = False,
     options: ReadOptions = DEFAULT,
 ) -> Table:
-    """Read an ARFF file; the arguments are those of :func:`read_csv`.
+    """Read an ARFF file; the arguments are as in :func:`read_csv`.
 
     Without ``targets``, the XML file of the same stem or the ``-C`` option in the relation's name
     says which attributes are labels. An empty list: there are no labels.
@@ -386,7 +386,7 @@ def _as_in(like: Table, table: Table, path: Path) -> Table:
     foreign = [name for name in table.target_names if name not in position]
     if foreign or table.kind == "proportions":
         what = f"class {foreign[0]!r}" if foreign else "its target columns"
-        raise DataError(f"{what}: not among those of the training file", path)
+        raise DataError(f"{what}: not in the training file", path)
     check_target_cells(table.Y.shape[0], len(position), path)
     Y = np.zeros((table.Y.shape[0], len(position)), dtype=table.Y.dtype)
     Y[:, [position[name] for name in table.target_names]] = table.Y
