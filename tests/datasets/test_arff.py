@@ -127,6 +127,7 @@ FAULTS = [
     (DENSE.replace(ROW, ROW[:-2]), 10, "4 values, expected 5"),
     (DENSE.replace("1.5,", "x,"), 10, "'width' is 'x', which is not a number"),
     (DENSE.replace("1.5,", "inf,"), 10, "'width' is 'inf'"),
+    (DENSE.replace("1.5,", "1_5,"), 10, "'width' is '1_5'"),
     (DENSE.replace("1,0\n", "1,?\n"), 10, "target column 'sad': no value; --missing drop"),
     (DENSE.replace("{1,2,4}", "{1,2,4,2}"), 5, "'zone' declares the value '2' twice"),
     (DENSE.replace("{1,2,4}", "{1,2,4"), 5, "the list of values has no closing brace"),

@@ -237,6 +237,11 @@ REFUSALS = {
         "no other column tells; --decimal . or --decimal , tells",
         {"options": ReadOptions(decimal=",")},
     ),
+    "thousands or decimals, beside both marks": (
+        'x,z,w,y\n1.234,1.5,"1,5",u\n2.500,2.5,"2,5",v\n', None,
+        "column 'x': the '.' in its numbers may be a decimal mark or stand between thousands, and "
+        "no other column tells; --decimal . or --decimal , tells", {"ignore": ["x"]},
+    ),
     "units": (
         cells(["12 kg", "13 kg"]), 2,
         "column 'x': '12 kg' is a number and a unit; write the number alone; --kinds x=category "
