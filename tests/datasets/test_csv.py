@@ -102,6 +102,9 @@ TABLES = {
         {"target_names": ("jazz", "rock", "rock;jazz")},
         {"options": ReadOptions(kinds={"g": "category"}, missing="drop")},
     ),
+    "words of several parts that do not recur": (
+        "t,y\na;b,u\nc;d,v\na;b,v\nc;d,u\n", Y, {"feature_names": ("t=a;b", "t=c;d")}, {},
+    ),
     "labels in one column, as told": (
         'x,g\n1,"a, b"\n2,"b, c"\n3,a\n', ["g"],
         {"target_names": ("a", "b", "c"), "Y": [[1, 1, 0], [0, 1, 1], [1, 0, 0]]},
@@ -138,6 +141,7 @@ TABLES = {
         "id,colour,a,y\n7,red,1,u\n8,,2,v\n", Y,
         {"feature_names": ("colour=red", "colour (missing)", "a"), "X": [[1, 0, 1], [0, 1, 2]]}, {},
     ),
+    "an id that recurs": ("id,y\n7,u\n7,v\n8,u\n", Y, {"X": [[7], [7], [8]], "notes": ()}, {}),
     "identifiers, as told": (
         "id,name,y\n" + "".join(f"{i * i},n{i:02},{'uv'[i % 2]}\n" for i in range(30)), Y,
         {"X": np.column_stack([np.arange(30) ** 2, np.eye(30)])},

@@ -18,7 +18,7 @@ from .files import write
 
 WORDS = {"colour": ["blue, dark", "it's red", 'tab\t"q"\\'], "zone": ["1", "2", "4"]}
 TAGS = ["p;q", "q", "r;p", None]
-ANSWERS = [("no", "yes"), ("FALSE", "TRUE"), ("0", "1"), ("N", "Y")]
+ANSWERS = [("no", "yes"), ("yes", "no"), ("FALSE", "TRUE"), ("0", "1"), ("N", "Y")]
 KINDS = {"zone": "category", "tags": "tags"}
 SEEDS = range(len(ANSWERS))
 
@@ -105,9 +105,8 @@ def features(table, names):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("targets", [["y"], ["b", "a"]], ids=["classes", "indicators"])
-def test_every_format_gives_one_table(tmp_path, seed, targets):
-    columns = drawn(seed)
+def test_every_format_gives_one_table(tmp_path, seed):
+    columns, targets = drawn(seed), ["b", "a"] if seed else ["y"]
     ignore = [name for name in ("y", "a", "b") if name not in targets]
     first, *others = files(tmp_path, columns, seeded([seed, 1]))
     options = ReadOptions(kinds=KINDS)
@@ -123,10 +122,11 @@ def test_every_format_gives_one_table(tmp_path, seed, targets):
             np.testing.assert_array_equal(features(one, table.feature_names), table.X)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", SEEDS[:2])
 def test_rows_that_are_left_out_leave_no_trace(tmp_path, seed):
     columns = drawn(seed)
     columns["y"][30] = columns["y"][31] = None
+    columns["colour"][30] = "in no other row"
     complete = columns | {"tags": range(40)}  # no tags are no gap
     gaps = [None in cells for cells in zip(*complete.values(), strict=True)]
     kept = np.flatnonzero(~np.asarray(gaps)).tolist()
@@ -144,7 +144,7 @@ def test_rows_that_are_left_out_leave_no_trace(tmp_path, seed):
     assert filled.columns.items[0].marks_missing
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", SEEDS[:2])
 def test_the_order_of_rows_does_not_matter(tmp_path, seed):
     columns = drawn(seed)
     order = seeded([seed, 2]).permutation(40)
@@ -158,30 +158,27 @@ def test_the_order_of_rows_does_not_matter(tmp_path, seed):
 
 
 @pytest.mark.parametrize("written", FORMATS, ids=str)
-@pytest.mark.parametrize("unit", ["", "%", "‰", "€", "USD"])
-def test_numbers_in_every_format(tmp_path, written, unit):
+def test_numbers_in_every_format(tmp_path, written):
     """Columns with a fraction and a group tell the marks; a sign may stand on either side."""
-    generator = seeded(len(unit))
-    numbers = np.round(generator.normal(size=30) * 10.0 ** generator.integers(0, 8, 30), 2)
-    numbers[:3] = 1234567.25, -0.5, 0.0
-    texts = []
-    for number in numbers.tolist():
-        text = f"{number:,.2f}" if generator.random() < 0.9 else f"{number:,.2f}0"
+    generator, units = seeded(0), ("", "%", "‰", "€", "USD")
+    numbers = np.round(
+        generator.normal(size=(30, 5)) * 10.0 ** generator.integers(0, 8, (30, 5)), 2
+    )
+    numbers[0], numbers[1], numbers[2] = 1234567.25, -0.5, 0.0
+    columns: dict[str, list[str]] = {unit or "none": [] for unit in units}
+    for (_, column), number in np.ndenumerate(numbers):
+        text = f"{number:,.2f}" + "0" * (generator.random() < 0.1)
         text = text.replace(",", "t").replace(".", written.decimal).replace("t", written.thousands)
-        text = text.replace("-", generator.choice(["-", "−"])).replace(
-            " ", generator.choice([" ", "\xa0"])
-        )
-        text = f"{text}{generator.choice(['', ' '])}{unit}" if unit in "%‰" else f"{unit}{text}"
-        texts.append(text)
-    path = write(tmp_path, as_csv({"x": texts, "y": ["u", "v"] * 15}, delimiter="\t"))
+        text = text.replace("-", generator.choice(["-", "−"]))
+        text = text.replace(" ", generator.choice([" ", "\xa0"]))
+        unit = units[column]
+        space = generator.choice(["", " "])
+        columns[unit or "none"].append(f"{text}{space}{unit}" if unit in "%‰" else f"{unit}{text}")
+    text = as_csv(columns | {"y": ["u", "v"] * 15}, delimiter="\t")
+    path = write(tmp_path, text)
     table = read_table(path, ["y"])
-    np.testing.assert_allclose(
-        table.X[:, 0], numbers / {"%": 100, "‰": 1000}.get(unit, 1), rtol=1e-15
-    )
-    column = table.columns.items[0]
-    assert (column.unit, column.decimal, column.thousands) == (
-        unit,
-        written.decimal,
-        written.thousands,
-    )
+    np.testing.assert_allclose(table.X, numbers / [1, 100, 1000, 1, 1], rtol=1e-15)
+    for column, unit in zip(table.columns.items, units, strict=True):
+        assert (column.unit, column.decimal) == (unit, written.decimal)
+        assert column.thousands == written.thousands
     np.testing.assert_array_equal(read_inputs(path, table.columns).X, table.X)
