@@ -189,12 +189,17 @@ def test_identifiers_are_left_out_as_in_csv_files(tmp_path):
     assert asked.X.shape == (30, 32)
 
 
-def test_wide_sparse_files_stay_sparse(tmp_path):
-    width = 5000
+@pytest.mark.parametrize("is_sparse", [True, False], ids=["sparse", "dense"])
+def test_wide_files_of_zeros_are_sparse(tmp_path, is_sparse):
+    width = 300
     text = "@relation 'r: -C 2'\n@attribute a {0,1}\n@attribute b {0,1}\n"
-    text += "".join(f"@attribute f{i} numeric\n" for i in range(width))
-    rows = [f"{{{i % 2} 1, {i + 2} 0.5, {width} 2}}" for i in range(100)]
-    table = read_arff(write(tmp_path, text + "@data\n" + "\n".join(rows) + "\n", "a.arff"))
+    text += "".join(f"@attribute f{i} numeric\n" for i in range(width)) + "@data\n"
+    for i in range(100):
+        row = {i % 2: "1", i + 2: "0.5", width: "2"}
+        pairs = ", ".join(f"{j} {cell}" for j, cell in row.items())
+        cells = ",".join(row.get(j, "0") for j in range(width + 2))
+        text += f"{{{pairs}}}\n" if is_sparse else f"{cells}\n"
+    table = read_arff(write(tmp_path, text, "a.arff"))
     assert sparse.issparse(table.X)
     assert (table.X.shape, table.X.nnz) == ((100, width), 200)
     assert all(column.fill == 0.0 for column in table.columns.used[: width - 2])

@@ -20,6 +20,8 @@ def test_many_categories_are_sparse(tmp_path, monkeypatch):
     assert sparse.issparse(table.X)
     expected = np.column_stack([np.arange(0, 400, 2), np.eye(40)[np.arange(200) % 40]])
     np.testing.assert_array_equal(table.X.toarray(), expected)
+    rows = "".join(f"{2 * i},{i % 7},{'uv'[i % 2]}\n" for i in range(200))
+    assert not sparse.issparse(read_table(files.write(tmp_path, "x,w,y\n" + rows), ["y"]).X)
 
 
 RECIPE = Columns(

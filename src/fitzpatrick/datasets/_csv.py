@@ -149,9 +149,8 @@ class CsvFile:
                 problem += f"{cells[row][:40]!r} here; write a name for it"
                 raise DataError(problem, self.path, int(lines[row]))
         missing = MISSING_WORDS.union(options.missing_values)
-        told = [
-            plain_number(one) for one in options.missing_values if plain_number(one) is not None
-        ]
+        known = map(plain_number, options.missing_values)
+        told = [number for number in known if number is not None]
         numbers = table.numbers([self.names[name] for name in names if name not in words])
         numbers = {i: one for i, one in numbers.items() if not np.isin(one[0], told).any()}
         rest = table.words([i for name in names if (i := self.names[name]) not in numbers])
