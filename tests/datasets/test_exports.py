@@ -163,7 +163,9 @@ def test_files_of_other_kinds(tmp_path):
     assert read_table(tmp_path / "export", ["y"], "csv").X.shape == (2, 1)
 
 
-def test_parquet_columns_of_lists(tmp_path):
+def test_parquet_files_that_pandas_wrote(tmp_path):
+    frame().set_index("x").to_parquet(tmp_path / "a.parquet")
+    assert read_table(tmp_path / "a.parquet", TARGETS).feature_names == ("x",)
     frame().assign(z=[[1], [2, 3], []]).to_parquet(tmp_path / "a.parquet")
     with pytest.raises(DataError, match="column 'z' holds lists or objects; expected texts"):
         read_table(tmp_path / "a.parquet", TARGETS)

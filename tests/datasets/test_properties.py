@@ -126,7 +126,7 @@ def test_every_format_gives_one_table(tmp_path, seed):
 def test_rows_that_are_left_out_leave_no_trace(tmp_path, seed):
     columns = drawn(seed)
     columns["y"][30] = columns["y"][31] = None
-    columns["colour"][30] = "in no other row"
+    columns["colour"][30] = columns["tags"][31] = "in no other row"
     complete = columns | {"tags": range(40)}  # no tags are no gap
     gaps = [None in cells for cells in zip(*complete.values(), strict=True)]
     kept = np.flatnonzero(~np.asarray(gaps)).tolist()

@@ -100,7 +100,7 @@ def follow(frame: Frame, columns: Columns, targets: Mapping[str, Reading]) -> No
 
 
 def settle_gaps(frame: Frame, columns: Columns, targets: Sequence[Column]) -> Columns:
-    """Refuse missing values or leave their rows out, as told, and learn what becomes of others.
+    """Refuse missing values or leave their rows out, as told, and fit the recipe to the rest.
 
     A recipe that is there already is returned as it is; its features may have gaps.
     """
@@ -112,16 +112,12 @@ def settle_gaps(frame: Frame, columns: Columns, targets: Sequence[Column]) -> Co
             _refuse_gaps(frame, column.name)
     if options.missing == "drop":
         _drop_gaps(frame, (*targets, *features), "values")
-    fitted = {one.name: one.fit(frame.cells[one.name], options) for one in features}
-    if options.missing == "drop" and not frame.attributes:  # declared values stay
-        for name, column in fitted.items():
-            if isinstance(column, kinds.Category):
-                found = set(as_texts(frame.cells[name]).present)
-                values = tuple(value for value in column.values if value in found)
-                fitted[name] = replace(column, values=values)
+    if of_training:
+        fitted = (one.fit(frame.cells.get(one.name), options) for one in columns.items)
+        columns = replace(columns, items=tuple(fitted))
     if options.missing == "drop-targets":
         _drop_gaps(frame, targets, "targets")
-    return replace(columns, items=tuple(fitted.get(one.name, one) for one in columns.items))
+    return columns
 
 
 def _refuse_gaps(frame: Frame, name: str) -> None:
@@ -278,16 +274,15 @@ def _learn_texts(frame: Frame, name: str, texts: Texts) -> Column:
         raise frame.error(name, problem, values[0], way, frame.ignoring(name))
     separator = find_separator(values, certain=kind == "tags")
     if separator and kind in (None, "tags"):
-        tags = tags_among(values, separator)
-        if len(tags) > MAX_CATEGORIES:
+        if len(tags_among(values, separator)) > MAX_CATEGORIES:
             raise _no_words(frame, name, values[0], f"more than {MAX_CATEGORIES} different tags")
-        return kinds.Tags(name, tags, separator)
+        return kinds.Tags(name, separator=separator)
     if kind is None and is_name and n_present >= MIN_IDS:
         return kinds.Ignored(name, _IDENTIFIER)
     if kind is None and len(values) > max(MIN_IDS, n_present / 2):
         what = f"{len(values)} different texts in {n_present} rows"
         raise _no_words(frame, name, values[0], what, _as_category(name))
-    return kinds.Category(name, tuple(sorted(values)))
+    return kinds.Category(name)
 
 
 def _learn_declared(frame: Frame, attribute: Attribute, texts: Texts) -> Column:

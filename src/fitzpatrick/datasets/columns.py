@@ -121,7 +121,7 @@ class Column:
         return self.kind in ("number", "boolean") and self.feature_names == (self.name,)
 
     def fit(self, cells: Cells, options: ReadOptions) -> "Column":
-        """Learn from the training file what becomes of missing cells."""
+        """Learn from the training file which words there are, and what becomes of missing cells."""
         return self
 
     def to_json(self) -> dict[str, Any]:
@@ -288,8 +288,9 @@ class Category(_Words):
         return (*super().feature_names, *[f"{self.name} (missing)"] * self.marks_missing)
 
     def fit(self, cells: Cells, options: ReadOptions) -> Column:
-        marks_missing = bool(is_missing(cells).any())
-        return replace(self, marks_missing=marks_missing, allows_missing=options.missing != "error")
+        values = self.values or tuple(sorted(as_texts(cells).present))  # declared ones stay
+        marks, allows = bool(is_missing(cells).any()), options.missing != "error"
+        return replace(self, values=values, marks_missing=marks, allows_missing=allows)
 
     def encode(self, cells: Cells, notes: Notes) -> Matrix:
         missing = is_missing(cells)
@@ -315,6 +316,9 @@ class Tags(_Words):
     kind: ClassVar[str] = "tags"
     can_be_missing: ClassVar[bool] = False
     separator: str = ";"
+
+    def fit(self, cells: Cells, options: ReadOptions) -> Column:
+        return replace(self, values=tags_among(as_texts(cells).present, self.separator))
 
     def split(self, text: str) -> tuple[str, ...]:
         return split_tags(text, self.separator)
