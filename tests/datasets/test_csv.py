@@ -445,6 +445,9 @@ def test_a_test_file_has_the_columns_of_its_training_file(tmp_path):
     ):
         with pytest.raises(DataError, match=problem):
             read_table(write(tmp_path, text), ["kind"], like=train)
+    shares = read_table(write(tmp_path, SHARES), ABC)
+    with pytest.raises(DataError, match="its target columns: not in the training file"):
+        read_table(write(tmp_path, "x,a,b\n1,.5,.5\n"), AB, like=shares)
     libsvm = read_table(write(tmp_path, "0,2 1:1 3:1\n1 1:1\n", "a.svm"))
     other = read_table(write(tmp_path, "0 1:1\n1 2:1\n", "b.svm"), like=libsvm)
     assert (other.X.shape, other.Y.shape) == ((2, 3), (2, 3))
