@@ -107,7 +107,7 @@ def _read_xml(path: Path, _: random.Random) -> None:
 
 def _read_sums(path: Path, _: random.Random) -> None:
     for name, digest in _load._read_sums(path).items():
-        _expect(name and re.fullmatch("[0-9a-f]{64}", digest), "a checksum that is none")
+        _expect(name and re.fullmatch("[0-9a-f]{64}", digest), "not a name and a SHA-256")
 
 
 def _model(name: str, content: str, targets: list[str] | None) -> bytes:

@@ -1,5 +1,7 @@
 """What the tests of the readers share: files of a few lines, and what is to come of them."""
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -35,4 +37,6 @@ def check_refusal(read, path, line, problem):
     assert str(caught.value).startswith(where)
     assert caught.value.line == line
     assert len(str(caught.value).splitlines()) == 1
+    again = pickle.loads(pickle.dumps(caught.value))  # as worker processes send it
+    assert (str(again), vars(again)) == (str(caught.value), vars(caught.value))
     return caught.value

@@ -43,7 +43,7 @@ def test_coefficients(tmp_path):
 
 @pytest.mark.parametrize("form", ["csv", "arff"])
 def test_long_class_name(tmp_path, form):
-    """One name of 120000 characters among 2000 rows: not an array of so many for each row."""
+    """One name of 120000 characters among 2000 rows does not take its length in every row."""
     head = (
         "x,c\n" if form == "csv" else "@relation r\n@attribute x real\n@attribute c {a,%s}\n@data\n"
     )

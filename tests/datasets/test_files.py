@@ -13,7 +13,19 @@ def test_replaces_and_leaves_nothing_else(tmp_path):
     for content in ("one", b"two"):
         write_atomically(path, content)
     assert path.read_text() == "two"
+    mask = os.umask(0)
+    os.umask(mask)
+    assert path.stat().st_mode & 0o777 == 0o666 & ~mask
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_what_killed_processes_left_is_removed_a_day_later(tmp_path):
+    old, new = (tmp_path / f".a.txt.{name}.part" for name in ("abcdefgh", "ijklmnop"))
+    for file in (old, new):
+        file.touch()
+    os.utime(old, (0, 0))
+    write_atomically(tmp_path / "a.txt", "x")
+    assert (old.exists(), new.exists()) == (False, True)
 
 
 def test_failure_keeps_what_was_there(tmp_path):

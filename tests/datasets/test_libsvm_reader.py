@@ -43,11 +43,14 @@ def test_widths_without_being_told(tmp_path):
     assert table.Y.tolist() == [[1, 0, 0, 1], [0, 0, 0, 0], [0, 1, 0, 0]]
     assert table.feature_names[0] == "feature_1"
     assert table.target_names[-1] == "label_3"
+    wide = read_libsvm(tmp_path / "data.csv", n_features=100)
+    assert wide.X.indices.tolist() == [1, 4, 4, 0]  # in order in each row
 
 
 @pytest.mark.parametrize(
     ("text", "line", "problem"),
     [
+        (" 0 1:1\n", 1, "'0' is not a feature of the form index:value"),
         ("0 1:1\n0 2\n", 2, "'2' is not a feature of the form index:value"),
         ("0 1:1:2\n", 1, "has no value after a colon|not a feature"),
         ("0 1:1\n\nx 1:1\n", 3, "label 'x' is not a whole number from 0"),

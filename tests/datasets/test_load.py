@@ -125,6 +125,15 @@ def test_one_file_is_divided_with_a_seed(folder):
     assert load_dataset("demo", split=0).train.X.shape == (4, 3)  # the official split
 
 
+def test_half_of_a_file_that_is_too_small_is_learned_from(folder, monkeypatch):
+    info = DatasetInfo("Demo", "a project", "libsvm", Statistics(2, 1, 10, 3, 2))
+    monkeypatch.setitem(DATASETS, "demo", info)
+    (folder / "demo.svm").write_text(TRAIN.replace(" 1:5", "0 1:5"))
+    with pytest.warns(DatasetMismatchWarning):
+        data = load_dataset("demo", split=0)
+    assert (data.train.X.shape[0], data.test.X.shape[0]) == (2, 2)
+
+
 def test_one_file_of_a_set_that_has_an_official_split_elsewhere(folder):
     (folder / "yeast.svm").write_text("0 1:1\n1 2:1\n")
     assert load_dataset("yeast").train.X.shape == (1500, 103)

@@ -14,6 +14,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from xml.parsers import expat
 
@@ -21,7 +22,7 @@ import numpy as np
 from scipy import sparse
 
 from ._errors import DataError, option
-from ._frame import Attribute, Cells, Frame, Notes, Texts, as_texts
+from ._frame import Attribute, CellError, Cells, Frame, Notes, Texts, as_texts
 from ._numbers import NAN, plain_number
 from ._table import DENSE_FROM, MAX_CLASSES, MAX_FEATURES
 from ._text import COMPRESSED_SUFFIXES, read_content, read_lines
@@ -59,24 +60,28 @@ class ArffFile:
         numbered = read_lines(path, self.notes)
         for number, text in _with_content(numbered):
             keyword, rest = (*text.split(maxsplit=1), "")[:2]
-            match keyword.lower():
-                case "@relation":
-                    self.relation = rest
-                case "@attribute":
-                    attribute = read_attribute(rest.strip(), path, number)
-                    if attribute.name in self.names:
-                        problem = f"attribute {attribute.name!r} is declared twice"
-                        raise DataError(problem, path, number)
-                    if len(self.names) == MAX_FEATURES:
-                        raise DataError(f"more than {MAX_FEATURES} attributes", path, number)
-                    self.names[attribute.name] = attribute
-                case "@data":
-                    self._body, self._body_line = [line for _, line in numbered], number + 1
-                    return
-                case _:
-                    problem = f"expected @relation, @attribute or @data, got {text[:40]!r}"
-                    raise DataError(problem, path, number)
+            try:
+                match keyword.lower():
+                    case "@relation":
+                        self.relation = rest
+                    case "@attribute":
+                        self._add(read_attribute(rest.strip(), number))
+                    case "@data":
+                        self._body, self._body_line = [line for _, line in numbered], number + 1
+                        return
+                    case _:
+                        expected = "@relation, @attribute or @data"
+                        raise ValueError(f"expected {expected}, got {text[:40]!r}")
+            except ValueError as error:
+                raise DataError(str(error), path, number) from None
         raise DataError("no sample in the file", path)
+
+    def _add(self, attribute: Attribute) -> None:
+        if attribute.name in self.names:
+            raise ValueError(f"attribute {attribute.name!r} is declared twice")
+        if len(self.names) == MAX_FEATURES:
+            raise ValueError(f"more than {MAX_FEATURES} attributes")
+        self.names[attribute.name] = attribute
 
     def known_as(self, names: Iterable[str]) -> list[str]:
         """Names as they are known here; Mulan's XML files may escape what they need not."""
@@ -107,8 +112,14 @@ class ArffFile:
                 problem = f"attribute {name!r} is {what}, expected a number, a nominal one or a"
                 advice = f"--ignore {option(name)} leaves it out"
                 raise DataError(f"{problem} string", self.path, line, advice)
-        lines, cells = self._read(names)
-        return Frame(self.path, options, lines, cells, Notes(self.notes), attributes=self.names)
+        missing, attributes = frozenset(options.missing_values), self.names
+        lines, cells = self._read(names, missing)
+        if missing:
+            attributes = {
+                name: replace(one, values=tuple(word for word in one.values if word not in missing))
+                for name, one in attributes.items()
+            }
+        return Frame(self.path, options, lines, cells, Notes(self.notes), attributes=attributes)
 
     def cells(self, names: Sequence[str]) -> dict[str, list[str]]:
         """Columns as they are, by name."""
@@ -116,24 +127,21 @@ class ArffFile:
         words = {name: [*one.values, ""] for name, one in texts.items()}  # the last: missing
         return {name: [words[name][i] for i in one.codes.tolist()] for name, one in texts.items()}
 
-    def _read(self, names: Collection[str]) -> tuple[np.ndarray, dict[str, Cells]]:
-        """The line of each row, and columns by name.
+    def _read(
+        self, names: Collection[str], missing: frozenset[str] = frozenset()
+    ) -> tuple[np.ndarray, dict[str, Cells]]:
+        """The line of each row, and columns by name; ``missing`` are words for gaps, besides ``?``.
 
-        What a sparse row leaves out is 0, the first declared value, or a missing string. Numbers
-        without gaps are sparse if most of the file is.
+        Columns of numbers without gaps are sparse if most of the file is zero.
         """
         width = len(self.names)
         indices, texts, sizes, numbers = array("q"), list[str](), array("q"), array("q")
         for line, text in _with_content(enumerate(self._body, self._body_line)):
-            if text.startswith("{"):
-                pairs = split_pairs(text, width, self.path, line)
-                indices.extend(index for index, _ in pairs)
-                fields = [field for _, field in pairs]
-            else:
-                fields = split_fields(text, self.path, line)
-                if len(fields) != width:
-                    raise DataError(f"{len(fields)} values, expected {width}", self.path, line)
-                indices.extend(range(width))
+            try:
+                positions, fields = _split_row(text, width)
+            except ValueError as error:
+                raise DataError(str(error), self.path, line) from None
+            indices.extend(positions)
             texts.extend(fields)
             sizes.append(len(fields))
             numbers.append(line)
@@ -144,28 +152,27 @@ class ArffFile:
         rows = np.repeat(np.arange(n), sizes)[order]
         by_column = np.array(texts, dtype=object)[order]
         starts = np.searchsorted(columns[order], range(width + 1))
-        values, words = np.zeros(rows.size), dict[str, Sequence[str]]()
         position = {name: i for i, name in enumerate(self.names)}
+        given, n_given = dict[str, tuple[np.ndarray, np.ndarray, Sequence[str] | None]](), 0
         for name in names:
             own = slice(*starts[position[name] : position[name] + 2])
-            given = by_column[own].tolist(), lines[rows[own]]
-            values[own], words[name] = _values(self.names[name], *given, self.path)
-        table = sparse.csc_array((values, rows, starts), (n, width))
-        table.eliminate_zeros()
-        is_sparse = table.nnz < DENSE_FROM * n * max(len(names), 1)
+            try:
+                values, words = _values(self.names[name], by_column[own].tolist(), missing)
+            except CellError as error:
+                raise DataError(str(error), self.path, int(lines[rows[own][error.row]])) from None
+            given[name] = rows[own], values, words
+            n_given += int((values[1:] != values[0]).sum())
+        is_sparse = n_given < DENSE_FROM * n * max(len(names), 1)
         cells: dict[str, Cells] = {}
-        for name in names:
-            own = slice(*table.indptr[position[name] : position[name] + 2])
-            values, rows, kind = table.data[own], table.indices[own], self.names[name].type
-            if kind == NUMERIC and is_sparse and not np.isnan(values).any():
+        for name, (rows, values, words) in given.items():
+            left_out, values = values[0], values[1:]
+            if words is None and is_sparse and not np.isnan(values).any():
+                rows, values = rows[values != 0.0], values[values != 0.0]
                 cells[name] = sparse.csc_array((values, rows, [0, rows.size]), (n, 1))
                 continue
-            cells[name] = np.zeros(n)
-            cells[name][rows] = values
-            if kind != NUMERIC:
-                first = 0 if kind == NOMINAL else 1
-                codes = np.nan_to_num(cells[name], nan=first - 1) - first
-                cells[name] = Texts(codes.astype(np.int64), words[name])
+            column = np.full(n, left_out)
+            column[rows] = values
+            cells[name] = column if words is None else Texts(column, words)
         return lines, cells
 
 
@@ -176,28 +183,30 @@ def _with_content(numbered: Iterable[tuple[int, str]]) -> Iterator[tuple[int, st
 
 
 def _values(
-    attribute: Attribute, texts: Sequence[str], lines: np.ndarray, path: Path
-) -> tuple[np.ndarray, Sequence[str]]:
-    """Numbers, or positions of words, from 0 if they are declared and else from 1; NaN for gaps.
+    attribute: Attribute, texts: Sequence[str], missing: frozenset[str]
+) -> tuple[np.ndarray, Sequence[str] | None]:
+    """What a sparse row leaves out, and what the texts are: numbers, or positions among words.
 
-    The words come second.
+    Left out are 0, the first declared word, or a missing string. The words come second. Raises
+    :class:`CellError`.
     """
-    number: Callable[[str], float | None] = plain_number
-    gaps, words, problem = {_MISSING}, attribute.values, "is not a number"
+    gaps, left_out, words = {_MISSING} | missing, "0", None
+    find: Callable[[str], float | None] = plain_number
+    gap, problem = NAN, "is not a number"
     if attribute.type != NUMERIC:
-        problem, start = "was not declared", 0.0
-        if attribute.type != NOMINAL:
-            gaps, start = {"", _MISSING}, 1.0
-            words = tuple(dict.fromkeys(text for text in texts if text not in gaps))
-        number = {word: start + i for i, word in enumerate(words)}.get
-    values = [NAN if text in gaps else number(text) for text in texts]
+        if attribute.type == NOMINAL:
+            left_out, words = attribute.values[0], [w for w in attribute.values if w not in gaps]
+        else:
+            gaps, left_out = gaps | {""}, ""
+            words = list(dict.fromkeys(text for text in texts if text not in gaps))
+        find, gap = {word: i for i, word in enumerate(words)}.get, -1
+        problem = "was not declared"
+    values = [gap if text in gaps else find(text) for text in (left_out, *texts)]
     if None in values:
-        wrong = values.index(None)
-        what = (
-            f"the value of attribute {attribute.name!r} is {texts[wrong][:40]!r}, which {problem}"
-        )
-        raise DataError(what, path, int(lines[wrong]))
-    return np.array(values, dtype=np.float64), words
+        row = values.index(None) - 1
+        what = f"the value of attribute {attribute.name!r} is {texts[row][:40]!r}"
+        raise CellError(row, f"{what}, which {problem}")
+    return np.array(values), words
 
 
 def unescape(text: str) -> str:
@@ -218,29 +227,39 @@ def unescape(text: str) -> str:
     return _ESCAPE.sub(replaced, text) if "\\" in text else text
 
 
-def read_attribute(text: str, path: Path, line: int) -> Attribute:
-    """What follows ``@attribute``: a name and a type."""
+def read_attribute(text: str, line: int) -> Attribute:
+    """What follows ``@attribute``, a name and a type; raises ValueError."""
     match = _TOKEN.match(text)
     if match is None:
         is_open = text[:1] in ("'", '"')
         problem = "the attribute's name has no closing quote" if is_open else ""
-        raise DataError(problem or "an attribute without a name", path, line)
+        raise ValueError(problem or "an attribute without a name")
     name, declared = match[1], text[match.end() :].strip()
     name = unescape(name[1:-1]) if name[0] in "'\"" else name
     if not declared.startswith("{"):
         word = (declared.lower().split(maxsplit=1) or [""])[0]
         return Attribute(name, _TYPES.get(word, declared.lower()), (), line)
     if not declared.endswith("}"):
-        raise DataError("the list of values has no closing brace", path, line)
-    values = tuple(split_fields(declared[1:-1], path, line))
+        raise ValueError("the list of values has no closing brace")
+    values = tuple(split_fields(declared[1:-1]))
     twice, count = Counter(values).most_common(1)[0]
     if count > 1:
-        raise DataError(f"attribute {name!r} declares the value {twice[:40]!r} twice", path, line)
+        raise ValueError(f"attribute {name!r} declares the value {twice[:40]!r} twice")
     return Attribute(name, NOMINAL, values, line)
 
 
-def split_fields(text: str, path: Path, line: int) -> list[str]:
-    """Fields between commas, without quotes and escapes."""
+def _split_row(text: str, width: int) -> tuple[Sequence[int], list[str]]:
+    """Positions and fields of a row, dense or sparse; raises ValueError."""
+    if text.startswith("{"):
+        return split_pairs(text, width)
+    fields = split_fields(text)
+    if len(fields) != width:
+        raise ValueError(f"{len(fields)} values, expected {width}")
+    return range(width), fields
+
+
+def split_fields(text: str) -> list[str]:
+    """Fields between commas, without quotes and escapes; raises ValueError."""
     if "'" not in text and '"' not in text:
         return [field.strip() for field in text.split(",")]
     fields: list[str] = []
@@ -248,33 +267,34 @@ def split_fields(text: str, path: Path, line: int) -> list[str]:
     while True:
         match = _FIELD.match(text, start)
         if match is None:
-            raise DataError("a quote is not closed, or stands within a word", path, line)
+            raise ValueError("a quote is not closed, or stands within a word")
         fields.append(unescape(match[1][1:-1]) if match[1] else match[2].strip())
         start = match.end()
         if not match[3]:
             return fields
 
 
-def split_pairs(text: str, width: int, path: Path, line: int) -> list[tuple[int, str]]:
-    """Indices and values of a sparse row."""
+def split_pairs(text: str, width: int) -> tuple[list[int], list[str]]:
+    """Positions and fields of a sparse row; raises ValueError."""
     if not text.endswith("}"):
-        raise DataError("a sparse row has no closing brace", path, line)
-    pairs: list[tuple[int, str]] = []
+        raise ValueError("a sparse row has no closing brace")
+    positions, fields = list[int](), list[str]()
     inner, previous, start = text[1:-1], -1, 0
     while start < len(inner) and (start or inner.strip()):
         match = _PAIR.match(inner, start)
         if match is None:
             shown = inner[start : start + 40].strip()
-            raise DataError(f"{shown!r} is not of the form index value", path, line)
+            raise ValueError(f"{shown!r} is not of the form index value")
         index = int(match[1]) if len(match[1]) <= 12 else width
         if index >= width:
             problem = f"attribute index {match[1][:20]} is out of range, expected 0 to {width - 1}"
-            raise DataError(problem, path, line)
+            raise ValueError(problem)
         if index <= previous:
-            raise DataError(f"attribute index {index} is not in rising order", path, line)
-        pairs.append((index, unescape(match[2][1:-1]) if match[2] else match[3].strip()))
+            raise ValueError(f"attribute index {index} is not in rising order")
+        positions.append(index)
+        fields.append(unescape(match[2][1:-1]) if match[2] else match[3].strip())
         previous, start = index, match.end()
-    return pairs
+    return positions, fields
 
 
 def read_label_names(xml: Path) -> list[str]:

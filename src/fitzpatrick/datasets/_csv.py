@@ -18,7 +18,7 @@ import numpy as np
 
 from ._errors import DataError
 from ._frame import Cells, Frame, Notes, Texts, find_pandas
-from ._numbers import CLASS_NAMES_TOO, COMMA, MISSING_WORDS, PLAIN, NumberFormat, own_numbers
+from ._numbers import CLASS_NAMES_TOO, COMMA, MISSING_WORDS, PLAIN, NumberFormat, plain_number
 from ._table import MAX_FEATURES, counted, listed, numbered
 from ._text import read_text
 from .columns import MAX_TEXT
@@ -149,7 +149,8 @@ class CsvFile:
                 problem += f"{cells[row][:40]!r} here; write a name for it"
                 raise DataError(problem, self.path, int(lines[row]))
         missing = MISSING_WORDS.union(options.missing_values)
-        told = list((own_numbers(options.missing_values) or {}).values())
+        known = map(plain_number, options.missing_values)
+        told = [number for number in known if number is not None]
         numbers = table.numbers([self.names[name] for name in names if name not in words])
         numbers = {i: one for i, one in numbers.items() if not np.isin(one[0], told).any()}
         rest = table.words([i for name in names if (i := self.names[name]) not in numbers])

@@ -156,7 +156,7 @@ def _retrieve(
 def _resume(url: str, part: Path, transfer: Transfer, progress: Progress | None) -> str:
     """Bring ``part`` to its full length; what has arrived stays if the connection breaks.
 
-    Returns what is wrong with a file that is not to be had, or nothing.
+    Returns the reason if the file must not be downloaded, else an empty string.
     """
     import requests
 
@@ -196,7 +196,8 @@ def _resume(url: str, part: Path, transfer: Transfer, progress: Progress | None)
 
 
 def _note(part: Path) -> Path:
-    return part.with_name(f"{part.name}.json")
+    """Where the server's validator of a partial download is kept."""
+    return part.with_name(f"{part.name}.tag")
 
 
 def _forget(part: Path) -> None:

@@ -24,9 +24,9 @@ class DataError(ValueError):
     Attributes:
         problem: what is wrong, and what can be changed in the file.
         path: the file.
-        line: its line, counted from 1, or None where the fault has no line.
+        line: its line, counted from 1; None for a fault of the whole file.
         advice: options of the command line that help, or None. Commands without these options
-            leave it out: :meth:`without_advice`.
+            leave it out, by :meth:`without_advice`.
 
     Example:
         >>> print(DataError("no value", Path("a.csv"), 3, "--missing drop leaves such rows out"))
@@ -46,7 +46,7 @@ class DataError(ValueError):
         self.advice = advice
 
     def __reduce__(self) -> tuple[type["DataError"], tuple[str, Path, int | None, str | None]]:
-        """Worker processes send it to the one that started them."""
+        """Pickle it with its line and advice: worker processes send errors to their parent."""
         return DataError, (self.problem, self.path, self.line, self.advice)
 
     def without_advice(self) -> "DataError":

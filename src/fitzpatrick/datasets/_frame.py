@@ -7,7 +7,6 @@ them.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from ._errors import DataError, one_line
+from ._errors import DataError, one_line, option
 from ._numbers import FORMATS, MINUS, NAN, PLAIN, UNIT_DIVISORS, NumberFormat, strip_unit, unit_of
 from ._table import listed
 
@@ -36,22 +35,15 @@ def find_pandas() -> Any:
 
 
 class CellError(Exception):
-    """A cell that a recipe refuses: its row among those that are read, and what is wrong."""
+    """A cell that cannot be read: its position among the rows, and what is wrong."""
 
     def __init__(self, row: int, problem: str, column: str = "") -> None:
         super().__init__(problem)
         self.row, self.column = row, column
 
 
-Rank = IntEnum(  # the order of notes; those of one sentence stand together
-    "Rank",
-    "FILE LEFT_OUT COMMAS GROUPS UNIT ANSWER CATEGORIES TAGS FILLED_AND_MARKED FILLED "
-    "MISSING_CATEGORY NO_CATEGORY UNSEEN DOUBT TARGET LEAK",
-)
-
-
 class Notes:
-    """Sentences on what was made of a file, and the columns that each is about.
+    """Sentences on what was made of a file, in order, and the columns that each is about.
 
     Attributes:
         of_training: True if the recipe was learned from this very file.
@@ -59,22 +51,23 @@ class Notes:
 
     def __init__(self, of_file: Sequence[str] = (), *, of_training: bool = True) -> None:
         self.of_training = of_training
-        self._said: dict[tuple[Rank, str], list[str]] = {(Rank.FILE, one): [""] for one in of_file}
+        self._said: dict[str, list[str]] = {sentence: [] for sentence in of_file}
 
-    def add(self, rank: Rank, sentence: str, column: str = "") -> None:
-        """Say a sentence of a column; a sentence that names its column stands by itself."""
-        self._said.setdefault((rank, sentence), []).append(column)
+    def add(self, sentence: str, *columns: str) -> None:
+        """Say a sentence, once for all of its columns; one that names its column stands alone."""
+        self._said.setdefault(sentence, []).extend(columns)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        said = sorted(self._said.items(), key=lambda one: one[0][0])
-        listing = ((text, names[0] and listed(names, quotes=False)) for (_, text), names in said)
-        return tuple(one_line(f"{text}: {names}" if names else text) for text, names in listing)
+        return tuple(
+            one_line(f"{sentence}: {listed(columns, quotes=False)}" if columns else sentence)
+            for sentence, columns in self._said.items()
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """Cells of words: ``values[codes[i]]`` is that of row i, or missing where the code is -1."""
+    """Cells of words: row i holds ``values[codes[i]]``, or nothing if its code is -1."""
 
     codes: np.ndarray
     values: Sequence[str]
@@ -150,7 +143,7 @@ def as_texts(cells: Cells) -> Texts:
     if isinstance(cells, Texts):
         return cells
     present = ~np.isnan(cells)
-    values, found = np.unique(cells[present], return_inverse=True)
+    values, found = np.unique(cells[present] + 0.0, return_inverse=True)  # -0.0 is 0.0
     codes = np.full(cells.shape, -1, dtype=np.int64)
     codes[present] = found
     return Texts(codes, [repr(value).removesuffix(".0") for value in values.tolist()])
@@ -168,7 +161,7 @@ class Attribute:
 
 @dataclass(eq=False)
 class Frame:
-    """The columns of a file that were asked for; those of numbers become arrays on the way."""
+    """The requested columns of a file; columns of numbers become arrays on the way."""
 
     path: Path
     options: "ReadOptions"
@@ -185,10 +178,12 @@ class Frame:
         self.lines = self.lines[~rows]
         self.cells = {name: cells[~rows] for name, cells in self.cells.items()}
 
-    def first_line(self, texts: Texts, value: str) -> int | None:
-        """The line where a value first occurs; None if it is declared and does not occur."""
-        row = texts.first_rows[texts.values.index(value)]
-        return int(self.lines[row]) if row < self.lines.size else None
+    def line(self, name: str, cell: str | int) -> int | None:
+        """The line of a row, or of the first one with a word; None for a word in no row."""
+        if isinstance(cell, str):
+            texts = as_texts(self.cells[name])
+            cell = int(texts.first_rows[texts.values.index(cell)])
+        return int(self.lines[cell]) if cell < self.lines.size else None
 
     def reading(self, name: str, unit: str | None = None) -> "Reading":
         """A column taken for numbers."""
@@ -198,9 +193,17 @@ class Frame:
         """True if an ARFF file declares what the words of a column are: a list, or strings."""
         return name in self.attributes and self.attributes[name].type != "numeric"
 
-    def error(self, name: str, problem: str, line: int | None = None, *ways: str) -> DataError:
-        """An error about a column, and options that help."""
-        return DataError(f"column {name!r}: {problem}", self.path, line, ", ".join(ways) or None)
+    def error(
+        self, name: str, problem: str, cell: str | int | None = None, *ways: str
+    ) -> DataError:
+        """An error about a column, a word of it or a row, and options that help."""
+        line, advice = None if cell is None else self.line(name, cell), filter(None, ways)
+        what = "target column" if name in self.targets else "column"
+        return DataError(f"{what} {name!r}: {problem}", self.path, line, ", ".join(advice) or None)
+
+    def ignoring(self, name: str, what: str = "the column") -> str:
+        """The option that leaves a feature out; empty for targets, which have none."""
+        return "" if name in self.targets else f"--ignore {option(name)} leaves {what} out"
 
 
 class Reading:
@@ -210,7 +213,7 @@ class Reading:
         formats: those that all numbers have.
         has_marks: True if a number has a decimal mark, or groups.
         unit: the sign that numbers have.
-        words: values that are no numbers.
+        words: values that are not numbers.
         n_words: cells that are neither missing nor a number.
         n_numbers: cells that are numbers.
         is_code: True if whole numbers have leading zeros, and no number has marks.
@@ -229,7 +232,7 @@ class Reading:
             self.unit = next(filter(None, map(unit_of, values[:_UNIT_CELLS])), "")
         self._bare = bare = [strip_unit(value, self.unit).replace(MINUS, "-") for value in values]
         self.formats = [one for one in FORMATS if all(map(one.matches, bare))]
-        if not self.formats:  # those of most cells
+        if not self.formats:  # take the formats that fit most cells
             fits = {
                 one: counts[np.asarray([bool(one.matches(value)) for value in bare])].sum()
                 for one in FORMATS

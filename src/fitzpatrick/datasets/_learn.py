@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import isfinite
 
 import numpy as np
 from scipy import sparse
@@ -17,7 +18,6 @@ from ._errors import DataError, option
 from ._frame import (
     Attribute,
     Frame,
-    Rank,
     Reading,
     Texts,
     as_texts,
@@ -74,9 +74,6 @@ def learn(frame: Frame, names: Sequence[str], targets: Mapping[str, Reading]) ->
             column = kinds.Number(name)
         else:
             column = _learn_texts(frame, name, as_texts(cells))
-        if column.can_be_missing:
-            check_missing(frame, name)
-            column = column.fit(frame.cells[name], options)
         learned.append(column)
     return Columns(tuple(learned), missing_values=tuple(options.missing_values))
 
@@ -102,34 +99,51 @@ def follow(frame: Frame, columns: Columns, targets: Mapping[str, Reading]) -> No
     read_numbers(frame, {**targets, **readings}, usual)
 
 
-def drop_rows(frame: Frame, columns: Columns, targets: Sequence[Column]) -> Columns:
-    """Leave out the rows that lack a target, or a feature of the training file if so told.
+def settle_gaps(frame: Frame, columns: Columns, targets: Sequence[Column]) -> Columns:
+    """Refuse missing values or leave their rows out, as told, and fit the recipe to the rest.
 
-    Returns the recipe of the rows that are left; values that an ARFF file declares stay.
+    A recipe that is there already is returned as it is; its features may have gaps.
     """
-    of_features = frame.notes.of_training and frame.options.missing == "drop"
+    options, of_training = frame.options, frame.notes.of_training
+    features = [column for column in columns.items if column.can_be_missing and of_training]
+    targets = [column for column in targets if column.can_be_missing]
+    if options.missing in ("impute", "error"):
+        for column in (*(features if options.missing == "error" else ()), *targets):
+            _refuse_gaps(frame, column.name)
+    if options.missing == "drop":
+        _drop_gaps(frame, (*targets, *features), "values")
+    if of_training:
+        fitted = (one.fit(frame.cells.get(one.name), options) for one in columns.items)
+        columns = replace(columns, items=tuple(fitted))
+    if options.missing == "drop-targets":
+        _drop_gaps(frame, targets, "targets")
+    return columns
+
+
+def _refuse_gaps(frame: Frame, name: str) -> None:
+    """Raise at the first missing value of a column."""
+    missing = is_missing(frame.cells[name])
+    if missing.any():
+        count = f" in {missing.sum()} rows, the first here" if missing.sum() > 1 else ""
+        ways = "--missing drop leaves such rows out", "--missing impute replaces the values"
+        if name in frame.targets:
+            ways = (
+                "--missing drop-targets leaves such rows out",
+                "--missing drop all rows with gaps",
+            )
+        raise frame.error(name, f"no value{count}", int(missing.argmax()), *ways)
+
+
+def _drop_gaps(frame: Frame, columns: Sequence[Column], what: str) -> None:
+    """Leave out the rows that lack a value of some columns."""
     gaps = np.zeros(frame.lines.size, dtype=bool)
-    what = "values" if frame.options.missing == "drop" else "targets"
-    for column in (*targets, *(columns.used if of_features else ())):
-        if column.can_be_missing:
-            gaps |= is_missing(frame.cells[column.name])
+    for column in columns:
+        gaps |= is_missing(frame.cells[column.name])
     if gaps.all():
         raise DataError(f"every row has missing {what}", frame.path)
-    if not gaps.any():
-        return columns
-    missing = f"left out: {gaps.sum()} of {gaps.size} rows, with missing {what}"
-    frame.notes.add(Rank.FILE, missing)
-    frame.drop(gaps)
-    if not of_features:
-        return columns
-    items = list(columns.items)
-    for i, column in enumerate(items):
-        if column.can_be_missing:
-            items[i] = column = column.fit(frame.cells[column.name], frame.options)
-        if isinstance(column, kinds.Category) and not frame.attributes:
-            found = set(as_texts(frame.cells[column.name]).present)
-            items[i] = replace(column, values=tuple(one for one in column.values if one in found))
-    return replace(columns, items=tuple(items))
+    if gaps.any():
+        frame.notes.add(f"left out: {gaps.sum()} of {gaps.size} rows, with missing {what}")
+        frame.drop(gaps)
 
 
 def _check_declared(frame: Frame, column: Column) -> None:
@@ -152,32 +166,30 @@ def check_words(frame: Frame, name: str, reading: Reading) -> None:
     """Raise if there are words among the numbers, with all of them and the first one's line."""
     if not reading.n_words:
         return
-    sign, word, is_target = reading.unit, reading.words[0], name in frame.targets
-    by_recipe = not (frame.notes.of_training or is_target)
+    sign, word = reading.unit, reading.words[0]
+    by_recipe = not (frame.notes.of_training or name in frame.targets)
     numbers = "its numbers in the training file" if by_recipe else "other numbers"
     if sign and sign not in word:
         problem = f"{word[:40]!r} has no {sign}, as {numbers} have"
     elif by_recipe and not sign and unit_of(word):
         problem = f"{word[:40]!r} has the sign {unit_of(word)}, and {numbers} have none"
     else:
-        raise _mixed(frame, name, reading.cells, reading.words, reading.n_numbers)
-    ways = () if is_target else (_ignore(name),)
-    raise frame.error(name, problem, frame.first_line(reading.cells, word), *ways)
+        raise _mixed(frame, name, reading.words, reading.n_numbers)
+    raise frame.error(name, problem, word, frame.ignoring(name))
 
 
-def _mixed(
-    frame: Frame, name: str, texts: Texts, words: Sequence[str], n_numbers: int
-) -> DataError:
+def _mixed(frame: Frame, name: str, words: Sequence[str], n_numbers: int) -> DataError:
     """Words among numbers."""
-    are_numbers = all(any(form.matches(word) for form in FORMATS) for word in words)
+    are_numbers = all(
+        any(form.matches(word) and isfinite(form.parse(word)) for form in FORMATS) for word in words
+    )
     problem = f"{words[0][:40]!r} is not a number"
     if are_numbers:
         problem = f"{words[0][:40]!r} has another decimal mark than other numbers"
     elif n_numbers:
         problem += f", as {n_numbers} of its values are"
     others = [
-        f"{word[:20]!r} in line {frame.first_line(texts, word)}"
-        for word in words[1 : _SHOWN_WORDS + 1]
+        f"{word[:20]!r} in line {frame.line(name, word)}" for word in words[1 : _SHOWN_WORDS + 1]
     ]
     if others:
         problem += f"; {'so has' if are_numbers else 'nor is'} {', '.join(others)}"
@@ -188,42 +200,24 @@ def _mixed(
         ways.append(f"--missing-values {missing} reads such words as missing")
         ways += ["and --missing drop leaves such rows out"] * is_target
     if not is_target:
-        ways += [_as_category(name), _ignore(name)]
-    return frame.error(name, problem, frame.first_line(texts, words[0]), *ways)
-
-
-def check_missing(frame: Frame, name: str) -> None:
-    """Raise at the first missing value, where there must be none."""
-    missing, is_target = is_missing(frame.cells[name]), name in frame.targets
-    refused = ("impute", "error") if is_target else ("error",)
-    if frame.options.missing not in refused or not missing.any():
-        return
-    count = f" in {missing.sum()} rows, the first here" if missing.sum() > 1 else ""
-    problem = f"{'target ' * is_target}column {name!r}: no value{count}"
-    advice = "--missing drop leaves such rows out, --missing impute replaces the values"
-    if is_target:
-        advice = "--missing drop-targets leaves such rows out, --missing drop all rows with gaps"
-    raise DataError(problem, frame.path, int(frame.lines[missing.argmax()]), advice)
+        ways += [_as_category(name), frame.ignoring(name)]
+    return frame.error(name, problem, words[0], *ways)
 
 
 def check_size(frame: Frame, name: str, texts: Texts, most: int) -> None:
     """Raise if a column's words are too many, or one is too long."""
     long = next((value for value in texts.values if len(value) > MAX_TEXT), None)
     if long is not None:
-        raise not_words(frame, name, texts, long, f"texts of more than {MAX_TEXT} characters")
+        raise _no_words(frame, name, long, f"texts of more than {MAX_TEXT} characters")
     if len(texts.values) > most:
-        raise not_words(frame, name, texts, texts.values[0], f"more than {most} different values")
+        raise _no_words(frame, name, texts.values[0], f"more than {most} different values")
 
 
-def not_words(frame: Frame, name: str, texts: Texts, text: str, what: str, *ways: str) -> DataError:
+def _no_words(frame: Frame, name: str, text: str, what: str, *ways: str) -> DataError:
     """A column whose texts are no words for a model."""
-    is_target, line = name in frame.targets, frame.first_line(texts, text)
-    problem = f"{what}, such as {text[:40]!r}, are no {'classes' if is_target else 'categories'}"
-    return frame.error(name, problem, line, *([] if is_target else [_ignore(name)]), *ways)
-
-
-def _ignore(name: str, what: str = "the column") -> str:
-    return f"--ignore {option(name)} leaves {what} out"
+    words = "classes" if name in frame.targets else "categories"
+    problem = f"{what}, such as {text[:40]!r}, are no {words}"
+    return frame.error(name, problem, text, frame.ignoring(name), *ways)
 
 
 def _as_category(name: str) -> str:
@@ -247,12 +241,12 @@ def _learn_number(
             return kinds.Ignored(name, "it numbers the rows")
     if counts_rows and numbers.size >= MIN_IDS and numbers[0] in (0.0, 1.0):
         note = f"{name}: numbers the rows, {numbers[0]:.0f} to {numbers[-1]:.0f}; if that is no "
-        notes.add(Rank.DOUBT, f"{note}feature, {_ignore(name, 'it')}")
+        notes.add(f"{note}feature, {frame.ignoring(name, 'it')}")
     least = present.min()
     if least in _SENTINELS and present.min(where=present > least, initial=np.inf) > least / 9:
         note = f"{name}: {least:.0f} in {(numbers == least).sum()} of {numbers.size} rows is taken "
         note += "as a number; if it stands for a missing value, --missing-values "
-        notes.add(Rank.DOUBT, f"{note}{least:.0f} reads it so")
+        notes.add(f"{note}{least:.0f} reads it so")
     return kinds.Number(name, None, False, reading.unit, written.decimal, written.thousands)
 
 
@@ -275,22 +269,20 @@ def _learn_texts(frame: Frame, name: str, texts: Texts) -> Column:
             return kinds.Boolean(name)
         _check_safe(frame, name, texts, values)
     if options.categories == "error" and kind is None:
-        advice = f"--categories encode makes features of its values, {_ignore(name)}"
-        problem, line = f"{values[0][:40]!r} is not a number", frame.first_line(texts, values[0])
-        raise frame.error(name, problem, line, advice)
+        way, problem = "--categories encode makes features of its values", "is not a number"
+        problem = f"{values[0][:40]!r} {problem}"
+        raise frame.error(name, problem, values[0], way, frame.ignoring(name))
     separator = find_separator(values, certain=kind == "tags")
     if separator and kind in (None, "tags"):
-        tags = tags_among(values, separator)
-        if len(tags) > MAX_CATEGORIES:
-            what = f"more than {MAX_CATEGORIES} different tags"
-            raise not_words(frame, name, texts, values[0], what)
-        return kinds.Tags(name, tags, separator)
+        if len(tags_among(values, separator)) > MAX_CATEGORIES:
+            raise _no_words(frame, name, values[0], f"more than {MAX_CATEGORIES} different tags")
+        return kinds.Tags(name, separator=separator)
     if kind is None and is_name and n_present >= MIN_IDS:
         return kinds.Ignored(name, _IDENTIFIER)
     if kind is None and len(values) > max(MIN_IDS, n_present / 2):
         what = f"{len(values)} different texts in {n_present} rows"
-        raise not_words(frame, name, texts, values[0], what, _as_category(name))
-    return kinds.Category(name, tuple(sorted(values)))
+        raise _no_words(frame, name, values[0], what, _as_category(name))
+    return kinds.Category(name)
 
 
 def _learn_declared(frame: Frame, attribute: Attribute, texts: Texts) -> Column:
@@ -313,7 +305,7 @@ def _learn_declared(frame: Frame, attribute: Attribute, texts: Texts) -> Column:
         column = kinds.Ordinal(name, values=values)
     elif forced == "number" or options.categories == "error":
         problem = f"attribute {name!r} has the values {listed(values)}, which are no numbers"
-        advice = f"--categories encode makes features of them, {_ignore(name)}"
+        advice = f"--categories encode makes features of them, {frame.ignoring(name)}"
         raise DataError(problem, frame.path, attribute.line, None if forced else advice)
     elif texts.counts.sum() >= MIN_IDS and texts.counts.max() == 1:
         return kinds.Ignored(name, _IDENTIFIER)
@@ -327,7 +319,7 @@ def _check_safe(frame: Frame, name: str, texts: Texts, values: Sequence[str]) ->
     words = [one for one in values if not any(form.matches(one) for form in FORMATS)]
     counts = dict(zip(texts.values, texts.counts.tolist(), strict=True))
     n_words, n_all = sum(counts[one] for one in words), int(texts.counts.sum())
-    are_short, way = max(map(len, values)) <= MAX_NUMBER, _ignore(name)
+    are_short, way = max(map(len, values)) <= MAX_NUMBER, frame.ignoring(name)
     measures = [_MEASURE.fullmatch(value) for value in values] if are_short else [None]
     units = {match["unit"] if match else "" for match in measures}
     if are_short and all(map(_DATE.fullmatch, values)):
@@ -339,11 +331,10 @@ def _check_safe(frame: Frame, name: str, texts: Texts, values: Sequence[str]) ->
     elif not words:
         problem = "is a number, in another format than other values of the column"
     elif 2 * n_words < n_all:
-        raise _mixed(frame, name, texts, words, n_all - n_words)
+        raise _mixed(frame, name, words, n_all - n_words)
     else:
         return
-    line = frame.first_line(texts, values[0])
-    raise frame.error(name, f"{values[0][:40]!r} {problem}", line, way)
+    raise frame.error(name, f"{values[0][:40]!r} {problem}", values[0], way)
 
 
 def find_separator(values: Sequence[str], *, certain: bool) -> str | None:

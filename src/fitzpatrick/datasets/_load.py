@@ -112,13 +112,13 @@ def load_dataset(
 
     Args:
         name: one of :func:`dataset_names`.
-        split: seed of that division; None: a set without an official split cannot be had.
+        split: seed of that division; None refuses a set without an official split.
         transfer: time-outs, attempts and size cap of downloads.
         progress: called with bytes so far and in all while a download runs.
 
     Raises:
         ValueError: if no data set has that name.
-        UnavailableError: if it cannot be had, with the reason.
+        UnavailableError: if it is not on this machine and cannot be downloaded.
         DataError: if a file of it is damaged.
 
     Warns:
@@ -189,7 +189,7 @@ def _embedded(info: DatasetInfo) -> Dataset:
 
 def _in_folder(info: DatasetInfo) -> tuple[Path, ...]:
     """The files of the data folder: both parts of a set, or the one file of a set without an
-    official split, in whatever case it is written; an error if one part is not there.
+    official split; an error if one part is not there.
     """
     variable = os.environ.get(FOLDER_VARIABLE)
     if not variable:
@@ -197,10 +197,19 @@ def _in_folder(info: DatasetInfo) -> tuple[Path, ...]:
     folder = Path(variable)
     if not folder.is_dir():
         raise UnavailableError(f"{FOLDER_VARIABLE} names {folder}, which is not a folder")
-    train, test = (_find(folder, info.name, part) for part in ("train", "test"))
+    files = {file.name.lower(): file for file in sorted(folder.iterdir()) if file.is_file()}
+
+    def find(*endings: str) -> Path | None:
+        names = (f"{info.name}{ending}{suffix}" for suffix in _SUFFIXES for ending in endings)
+        return next((files[name] for name in names if name in files), None)
+
+    train, test = (
+        find(f"_{part}", f"_{part}_sparse", f"-{part}", f"-{part}-sparse")
+        for part in ("train", "test")
+    )
     if train is None and test is None:
-        names = {f"{info.name}{suffix}" for suffix in _SUFFIXES}
-        return tuple(file for file in sorted(folder.iterdir()) if file.name.lower() in names)[:1]
+        whole = find("")
+        return () if whole is None else (whole,)
     if train is None or test is None:
         present, missing = ("train", "test") if test is None else ("test", "train")
         raise UnavailableError(f"{folder} has the {present} part of {info.name}, not the {missing}")
@@ -209,16 +218,6 @@ def _in_folder(info: DatasetInfo) -> tuple[Path, ...]:
         raise DataError(f"{second}, where {train.name} is {first}; expected one format", test)
     _verify(train, test)
     return train, test
-
-
-def _find(folder: Path, name: str, part: str) -> Path | None:
-    candidates = [
-        folder / f"{name}{mark}{part}{sparse}{suffix}"
-        for suffix in _SUFFIXES
-        for mark in "_-"
-        for sparse in ("", f"{mark}sparse")
-    ]
-    return next((path for path in candidates if path.is_file()), None)
 
 
 def _divided(info: DatasetInfo, path: Path, seed: int | None) -> Dataset:

@@ -50,7 +50,7 @@ class NumberFormat:
     def parse(self, text: str) -> float:
         """The number that a matching text is."""
         if self.thousands == " ":
-            text = "".join(text.split()).replace("\u2009", "")
+            text = "".join(text.split())
         elif self.thousands:
             text = text.replace(self.thousands, "").replace("’", "")
         return float(text.replace(",", ".") if self.decimal == "," else text)

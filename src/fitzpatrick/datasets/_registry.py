@@ -26,7 +26,7 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Remote:
-    """A file to download; without a checksum, that of the first good download is enforced."""
+    """A file to download; without a checksum, the first good download sets it."""
 
     url: str
     sha256: str | None = None
@@ -88,7 +88,7 @@ def _info(
     title: str, source: str, kind: str, statistics: tuple[int, int, int, int, int],
     errors: tuple[float, ...] = (), files: tuple[str, ...] = (), **more: Any,
 ) -> DatasetInfo:  # fmt: skip
-    """A line of the table below; ``files`` are those of LIBSVM Data."""
+    """A line of the table below; ``files`` are names at LIBSVM Data."""
     train, test = (Remote(f"{_LIBSVM_DATA}/{file}") for file in files) if files else (None, None)
     paper = dict(zip(PAPER_LOSSES, errors, strict=True)) if errors else None
     return DatasetInfo(title, source, kind, Statistics(*statistics), paper, train, test, **more)

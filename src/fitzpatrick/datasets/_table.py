@@ -154,7 +154,7 @@ def split_table(table: Table, sizes: float | Sequence[int], seed: int = 0) -> tu
 
 
 def _refilled(table: Table, rows: np.ndarray) -> Table:
-    """The table with the medians of some rows in place of those of all."""
+    """The table with missing numbers filled by the medians of the given rows alone."""
     if table.columns is None:
         return table
     X, items, stop = table.X, [], 0

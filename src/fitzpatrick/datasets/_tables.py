@@ -28,8 +28,12 @@ def parquet_as_csv(path: Path) -> bytes:
     except ModuleNotFoundError:
         raise DataError("Parquet files need pyarrow: pip install pyarrow", path) from None
     with refused("not a Parquet file that can be read", path):
-        about = parquet.ParquetFile(path).metadata
-        _check_size(about.num_rows, about.num_columns, path)
+        file = parquet.ParquetFile(path)
+        _check_size(file.metadata.num_rows, file.metadata.num_columns, path)
+        nested = [field.name for field in file.schema_arrow if field.type.num_fields]
+        if nested:
+            problem = f"column {nested[0]!r} holds lists or objects; expected texts, numbers, true"
+            raise DataError(f"{problem} and false", path)
         frame = pandas.read_parquet(path, engine="pyarrow")
     index = any(name is not None for name in frame.index.names)
     return bytes(frame.to_csv(index=index, lineterminator="\n").encode())

@@ -9,8 +9,8 @@ from scipy import sparse
 
 from ..preprocessing import EXACT_SUM, SUM_TOLERANCE
 from ._errors import DataError, option
-from ._frame import Frame, Notes, Rank, Reading, Texts, as_texts, dense, is_missing
-from ._learn import check_missing, check_size, check_words, find_separator
+from ._frame import Frame, Notes, Reading, Texts, as_texts, dense
+from ._learn import check_size, check_words, find_separator
 from ._numbers import PLAIN, no_and_yes, own_numbers
 from ._table import MAX_CLASSES, Matrix, check_target_cells, listed
 from .columns import Category, Column, Columns, Number, Tags, tags_among
@@ -26,7 +26,10 @@ def target_readings(frame: Frame) -> dict[str, Reading]:
     """The target columns that are numbers, as they are read."""
     columns = [name for name in frame.targets if not frame.declares_words(name)]
     found = {name: frame.reading(name) for name in columns}
-    return {name: one for name, one in found.items() if one.n_words <= one.n_numbers}
+    numbers = {name: one for name, one in found.items() if one.n_words <= one.n_numbers}
+    for name, reading in numbers.items():
+        check_words(frame, name, reading)
+    return numbers
 
 
 def class_target(frame: Frame) -> Category | Tags:
@@ -35,28 +38,22 @@ def class_target(frame: Frame) -> Category | Tags:
     cells, kind = dense(frame.cells[name]), frame.options.kind_of(name)
     if not isinstance(cells, Texts) and (np.abs(cells) >= _EXACT_BELOW).any():
         row = int((np.abs(cells) >= _EXACT_BELOW).argmax())
-        problem = f"class {cells[row]:.17g} of {name!r} is too large a number; declare the values"
-        raise DataError(f"{problem} in braces", frame.path, int(frame.lines[row]))
+        problem = f"the class {cells[row]:.17g} is too large a number; declare the values in braces"
+        raise frame.error(name, problem, row)
     frame.cells[name] = texts = as_texts(cells)
     check_size(frame, name, texts, MAX_CLASSES)
     is_certain = kind == "tags"
     separator = None if kind == "category" else find_separator(texts.present, certain=is_certain)
     if separator is not None:
         return Tags(name, separator=separator)
-    check_missing(frame, name)
     return Category(name)
 
 
 def number_targets(frame: Frame, readings: Mapping[str, Reading]) -> list[Number]:
     """Target columns of numbers; no is 0 and yes is 1."""
-    for name, reading in readings.items():
-        check_words(frame, name, reading)
     frame.cells |= {name: _answers(frame, name) for name in frame.targets if name not in readings}
-    gaps = {name: is_missing(frame.cells[name]) for name in frame.targets}
-    first = {name: int(one.argmax()) for name, one in gaps.items() if one.any()}
-    if first:
-        check_missing(frame, min(first, key=lambda name: first[name]))
-    return [Number(name, unit=readings[name].unit if name in readings else "") for name in gaps]
+    units = {name: reading.unit for name, reading in readings.items()}
+    return [Number(name, unit=units.get(name, "")) for name in frame.targets]
 
 
 def read_targets(
@@ -78,32 +75,29 @@ def _answers(frame: Frame, name: str) -> np.ndarray:
     texts, attribute = as_texts(frame.cells[name]), frame.attributes.get(name)
     values = list(attribute.values) if attribute and attribute.values else texts.present
     known = no_and_yes(values) or (own_numbers(values) if attribute else None)
-    advice = _OF_CLASSES if len(frame.targets) == 1 else None  # one by itself may be of classes
+    way = _OF_CLASSES if len(frame.targets) == 1 else ""  # one by itself may be of classes
     if attribute and (known is None or not set(known.values()) <= {0.0, 1.0}):
         problem = f"label {name!r} has other values than 0 and 1, or no and yes"
-        raise DataError(problem, frame.path, attribute.line, advice)
+        raise DataError(problem, frame.path, attribute.line, way or None)
     if known is None:
         first = next((one for one in values if no_and_yes([one]) is None), values[0])
-        problem = f"target column {name!r}: {first[:40]!r} is neither a number, nor no or yes"
-        raise DataError(problem, frame.path, frame.first_line(texts, first), advice)
+        problem = f"{first[:40]!r} is neither a number, nor no or yes"
+        raise frame.error(name, problem, first, way)
     return texts.numbers(known.get, "")
 
 
 def _read_numbers(frame: Frame, Y: np.ndarray, *, plain: bool) -> tuple[np.ndarray, str]:
-    """Targets and their kind, which is that of most rows; another kind is an error."""
+    """Targets and their kind, which most rows decide; a row of another kind is an error."""
     if plain or Y.shape[1] == 0:
         return Y, "numbers" if plain else "none"
-    names, lines, path, sums = frame.targets, frame.lines, frame.path, Y.sum(axis=1)
-
-    def note(sentence: str) -> None:
-        frame.notes.add(Rank.TARGET, sentence)
-
+    notes, sums = frame.notes, Y.sum(axis=1)
     if frame.options.normalize:
         if (Y < 0).any():
-            row, column = np.argwhere(Y < 0)[0]
-            problem = f"target column {names[column]!r}: {Y[row, column]:g} is negative; such rows"
-            raise DataError(f"{problem} cannot be divided by their sums", path, int(lines[row]))
-        note(f"each row of targets is divided by its sum ({sums.min():.4g} to {sums.max():.4g})")
+            row, column = np.argwhere(Y < 0)[0].tolist()
+            problem = f"{Y[row, column]:g} is negative; such rows cannot be divided by their sums"
+            raise frame.error(frame.targets[column], problem, row)
+        span = f"({sums.min():.4g} to {sums.max():.4g})"
+        notes.add(f"each row of targets is divided by its sum {span}")
         return Y / np.where(sums == 0.0, 1.0, sums)[:, None], "proportions"
     empty = np.asarray((Y == 0).all(axis=1))  # no label, whatever the kind
     positive = np.asarray((Y >= 0).all(axis=1))
@@ -114,70 +108,69 @@ def _read_numbers(frame: Frame, Y: np.ndarray, *, plain: bool) -> tuple[np.ndarr
     }
     kind = max(fits, key=lambda one: int((fits[one] & ~empty).sum()))
     if not fits[kind].all():
-        row = int((~fits[kind]).argmax())
-        problem = _misfit(Y[row], kind, fits[kind], names)
-        advice = "--normalize divides each row by its sum" if (Y[row] >= 0).all() else None
-        raise DataError(problem, path, int(lines[row]), advice)
+        raise _misfit(frame, Y, kind, fits[kind])
     if kind == "indicators":
         return Y.astype(np.uint8), kind
     if kind == "percentages":
-        note("the targets are percentages, and divided by 100")
+        notes.add("the targets are percentages, and divided by 100")
         Y, sums = Y / 100, sums / 100
     sums = np.where(empty, 1.0, sums)
     rounded = int((np.abs(sums - 1.0) > EXACT_SUM).sum())
     if rounded:
-        note(
+        notes.add(
             f"the proportions of {rounded} of {len(Y)} samples do not sum to one exactly "
             f"({sums.min():.4g} to {sums.max():.4g}); each is divided by its sum"
         )
     return Y / sums[:, None], "proportions"
 
 
-def _misfit(row: np.ndarray, kind: str, fits: np.ndarray, names: Sequence[str]) -> str:
-    """What is wrong with a row of targets, where most others are of a kind."""
-    others = int(fits.sum())
-    as_others = f", as in {others} of {fits.size} rows" if 2 * others > fits.size else ""
-    expected = "0/1 indicators, or proportions that sum to one"
-    if (row < 0).any():
-        column = int((row < 0).argmax())
-        problem = f"target column {names[column]!r}: {row[column]:g} is negative"
-        return f"{problem}; expected {expected}{as_others}"
-    if kind == "indicators" and as_others:
-        column = int((~np.isin(row, (0.0, 1.0))).argmax())
-        return f"target column {names[column]!r}: {row[column]:g}; expected 0 or 1{as_others}"
-    if as_others:
-        expected = f"{kind} that sum to {'100' if kind == 'percentages' else 'one'}{as_others}"
-    return f"the targets sum to {row.sum():g}; expected {expected}"
+def _misfit(frame: Frame, Y: np.ndarray, kind: str, fits: np.ndarray) -> DataError:
+    """The first row of targets that is not of the kind that fits most rows."""
+    row, n_others = int((~fits).argmax()), int(fits.sum())
+    targets, is_rare = Y[row], 2 * n_others > fits.size
+    as_others = f", as in {n_others} of {fits.size} rows" if is_rare else ""
+    way = "--normalize divides each row by its sum"
+    expected, wrong = "0/1 indicators, or proportions that sum to one", targets < 0
+    if wrong.any():
+        problem, way = f"is negative; expected {expected}", ""
+    elif kind == "indicators" and is_rare:
+        problem, wrong = "is no indicator; expected 0 or 1", ~np.isin(targets, (0.0, 1.0))
+    else:
+        if is_rare:
+            expected = f"{kind} that sum to {'100' if kind == 'percentages' else 'one'}"
+        problem = f"the targets sum to {targets.sum():g}; expected {expected}{as_others}"
+        return DataError(problem, frame.path, int(frame.lines[row]), way)
+    column = int(wrong.argmax())
+    problem = f"{targets[column]:g} {problem}{as_others}"
+    return frame.error(frame.targets[column], problem, row, way)
 
 
 def _read_words(frame: Frame, column: Category | Tags) -> tuple[np.ndarray, str, tuple[str, ...]]:
     """One column of class names, or of several labels a cell."""
-    name, texts, path = column.name, frame.cells[column.name], frame.path
+    name, texts, notes = column.name, frame.cells[column.name], frame.notes
     separator = column.separator if isinstance(column, Tags) else ""
     classes = tags_among(texts.present, separator) if separator else tuple(sorted(texts.present))
     if not separator and len(classes) > _MANY_NUMBERS and all(map(PLAIN.matches, classes)):
-        problem = f"the target column {name!r} has {len(classes)} different values; one target "
-        problem += "column holds class names (for classes, write c1, c2, … in place of 1, 2, …)"
-        raise DataError(problem, path, None, "to predict a number: fitzpatrick fit --loss squared")
+        problem = f"{len(classes)} different numbers, where one target column holds class names "
+        problem += "(for classes, write c1, c2, … in place of 1, 2, …)"
+        raise frame.error(
+            name, problem, None, "to predict a number: fitzpatrick fit --loss squared"
+        )
     if not 0 < len(classes) <= MAX_CLASSES:
-        problem = f"the target column {name!r} has {len(classes)} different labels"
-        raise DataError(f"{problem}: {listed(classes)}" if classes else problem, path)
-    check_target_cells(frame.lines.size, len(classes), path)
+        raise frame.error(name, f"{len(classes)} different labels, expected 1 to {MAX_CLASSES}")
+    check_target_cells(frame.lines.size, len(classes), frame.path)
     is_declared = name in frame.attributes and frame.attributes[name].type == "nominal"
     if separator:
-        note = f"labels, split at {separator!r}: {name} ({len(classes)} labels)"
-        frame.notes.add(Rank.TARGET, note)
-    elif frame.notes.of_training and not is_declared:
+        notes.add(f"labels, split at {separator!r}: {name} ({len(classes)} labels)")
+    elif notes.of_training and not is_declared:
         numbers = (own_numbers(classes) or {}).values()
         if len(numbers) > 2 and all(one >= 0 and one.is_integer() for one in numbers):
             note = f"{name}: whole numbers {min(numbers):.0f} to {max(numbers):.0f} are taken as "
-            note += f"{len(numbers)} class names; for counts, fit --loss poisson"
-            frame.notes.add(Rank.TARGET, note)
+            notes.add(f"{note}{len(numbers)} class names; for counts, fit --loss poisson")
         folded = Counter(map(str.casefold, classes))
-        alike = [one for one in classes if folded[one.casefold()] > 1]
+        alike = listed(one for one in classes if folded[one.casefold()] > 1)
         if alike:
-            note = f"{name}: {listed(alike)} are different classes, though only their case differs"
-            frame.notes.add(Rank.TARGET, note)
+            notes.add(f"{name}: {alike} are different classes, though only their case differs")
     Y = replace(column, values=classes).encode(texts, Notes()).toarray().astype(np.uint8)
     return Y, "indicators" if separator else "labels", classes
 
@@ -192,7 +185,7 @@ def note_leaks(X: Matrix, Y: np.ndarray, columns: Columns, notes: Notes) -> None
         block, few = X[:, start:stop], slice(_LEAK_SAMPLE)
         if _tells(block[few], Y[few]) and (len(Y) <= _LEAK_SAMPLE or _tells(block, Y)):
             note = f"{column.name} alone tells the targets of every row; if it was made from them, "
-            notes.add(Rank.LEAK, f"{note}--ignore {option(column.name)} leaves it out")
+            notes.add(f"{note}--ignore {option(column.name)} leaves it out")
 
 
 def _tells(X: np.ndarray, Y: np.ndarray) -> bool:

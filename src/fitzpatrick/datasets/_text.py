@@ -38,7 +38,7 @@ _BOMS = (
 )
 _WINDOWS = "cp1252"
 _BAD_ARCHIVE = "the ZIP archive cannot be read"
-# files of other programs by their first bytes, which nobody should have to read as text
+# files of other programs, by their first bytes: reading them as text would end in odd errors
 _OTHER_FILES = {
     b"Rar!": "a RAR archive; unpack it and give the file inside",
     b"7z\xbc\xaf\x27\x1c": "a 7z archive; unpack it and give the file inside",
@@ -113,23 +113,22 @@ def read_content(path: Path) -> bytes:
         size = path.stat().st_size
         if size > MAX_BYTES:
             raise DataError(_TOO_LARGE, path)
-        step = _CHUNK if is_packed else max(_CHUNK, size + 1)  # a plain file at once
-        while True:
-            try:
-                chunk = file.read1(step)  # what comes before a fault is counted
-            except Exception as error:  # a damaged file raises whatever its fields lead to
-                problem = f"the compressed data is damaged or cut short ({error})"
-                line = sum(chunk.count(b"\n") for chunk in chunks) + 1
-                raise DataError(problem, path, line) from None
-            if not chunk:
-                break
-            chunks.append(chunk)
-            total += len(chunk)
-            if total > MAX_BYTES:
-                raise DataError(_TOO_LARGE, path)
-            if is_packed and total > max(RATIO_FROM, MAX_RATIO * size):
-                problem = f"{size} bytes decompress to more than {total >> 20} MiB: this is no data"
-                raise DataError(f"{problem} file in use, it is not read", path)
+        step, limit = max(_CHUNK, size + 1), MAX_BYTES  # a plain file at once
+        if is_packed:
+            step, limit = _CHUNK, min(MAX_BYTES, max(RATIO_FROM, MAX_RATIO * size))
+        try:
+            while total <= limit and (chunk := file.read1(step)):  # what precedes a fault counts
+                chunks.append(chunk)
+                total += len(chunk)
+        except Exception as error:  # a damaged file raises whatever its fields lead to
+            problem = f"the compressed data is damaged or cut short ({error})"
+            line = sum(chunk.count(b"\n") for chunk in chunks) + 1
+            raise DataError(problem, path, line) from None
+    if total > MAX_BYTES:
+        raise DataError(_TOO_LARGE, path)
+    if total > limit:
+        problem = f"{size} bytes decompress to more than {total >> 20} MiB: this is no data file"
+        raise DataError(f"{problem} in use, it is not read", path)
     if not chunks:
         raise DataError("the file is empty", path)
     return b"".join(chunks)

@@ -1,4 +1,4 @@
-"""What is made of each column of a file: the recipe that turns its cells into features.
+"""The recipe that turns the columns of a file into features.
 
 A recipe is learned from the training file and applied to every other one, so that a test file, and
 the files of ``predict``, become the same features. It is pure data: :meth:`Columns.to_json` writes
@@ -34,7 +34,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from ._frame import CellError, Cells, Notes, Rank, Texts, as_texts, is_missing, median
+from ._frame import CellError, Cells, Notes, Texts, as_texts, is_missing, median
 from ._numbers import NO_YES, UNIT_DIVISORS, plain_number
 from ._table import DENSE_FROM, MAX_FEATURES, Matrix, compact, counted, listed, numbered
 from .options import ReadOptions
@@ -113,7 +113,7 @@ class Column:
         raise TypeError(f"column {self.name!r} is not read")
 
     def describe(self, notes: Notes) -> None:
-        """Note what is made of the column, whatever its cells are."""
+        """Note how the column is read, which does not depend on its cells."""
 
     @property
     def is_plain(self) -> bool:
@@ -121,7 +121,7 @@ class Column:
         return self.kind in ("number", "boolean") and self.feature_names == (self.name,)
 
     def fit(self, cells: Cells, options: ReadOptions) -> "Column":
-        """What is made of missing cells, by those of the training file."""
+        """Learn from the training file which words there are, and what becomes of missing cells."""
         return self
 
     def to_json(self) -> dict[str, Any]:
@@ -167,10 +167,9 @@ class _Filled(Column):
             if self.fill is None:
                 raise CellError(int(missing.argmax()), _NO_VALUE)
             whose = "the column" if notes.of_training else "the training file"
-            rank, sentence = Rank.FILLED, f"missing numbers are replaced by the median of {whose}"
-            if self.marks_missing:
-                rank, sentence = Rank.FILLED_AND_MARKED, f"{sentence} and marked in a 0/1 feature"
-            notes.add(rank, sentence, f"{self.name} ({counted(int(missing.sum()), 'row')})")
+            sentence = f"missing numbers are replaced by the median of {whose}"
+            sentence += " and marked in a 0/1 feature" * self.marks_missing
+            notes.add(sentence, f"{self.name} ({counted(int(missing.sum()), 'row')})")
             numbers = np.where(missing, self.fill, numbers)
         return np.column_stack([numbers, missing] if self.marks_missing else [numbers])
 
@@ -199,13 +198,13 @@ class Number(_Filled):
 
     def describe(self, notes: Notes) -> None:
         if notes.of_training and self.decimal == ",":
-            notes.add(Rank.COMMAS, "decimal commas", self.name)
+            notes.add("decimal commas", self.name)
         if notes.of_training and self.thousands:
-            notes.add(Rank.GROUPS, "marks between thousands are left out", self.name)
+            notes.add("marks between thousands are left out", self.name)
         if self.unit:
             divisor = UNIT_DIVISORS.get(self.unit)
             divided = f" and the numbers divided by {divisor:.0f}" if divisor else ""
-            notes.add(Rank.UNIT, f"the sign {self.unit} is left out{divided}", self.name)
+            notes.add(f"the sign {self.unit} is left out{divided}", self.name)
 
 
 @dataclass(frozen=True)
@@ -220,7 +219,7 @@ class Boolean(_Filled):
         )
 
     def describe(self, notes: Notes) -> None:
-        notes.add(Rank.ANSWER, "no is 0 and yes is 1", self.name)
+        notes.add("no is 0 and yes is 1", self.name)
 
 
 @dataclass(frozen=True)
@@ -235,7 +234,7 @@ class Ordinal(_Filled):
     values: tuple[str, ...] = ()
 
     def numbers(self, cells: Cells) -> Any:
-        problem = f"is none of the values of the training file: {listed(self.values)}"
+        problem = f"is not among the values of the training file: {listed(self.values)}"
         return as_texts(cells).numbers(_finder(self.values), problem)
 
 
@@ -243,7 +242,7 @@ class Ordinal(_Filled):
 class _Words(Column):
     """Words without order, a feature for each."""
 
-    values: tuple[str, ...] = ()  # those of the training file
+    values: tuple[str, ...] = ()  # of the training file
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -269,7 +268,7 @@ class _Words(Column):
         if n_unseen:
             shown = listed((word[:40] for word in unseen), most=5)
             where = f"{self.name} ({counted(n_unseen, 'row')}: {shown})"
-            notes.add(Rank.UNSEEN, f"values not seen in training are encoded as all zeros: {where}")
+            notes.add(f"values not seen in training are encoded as all zeros: {where}")
         starts = np.cumsum([0, *map(len, known)])
         flat = np.asarray([i for found in known for i in found], dtype=np.int64)
         table = sparse.csr_array((np.ones(flat.size), flat, starts), (len(known), width))
@@ -289,24 +288,25 @@ class Category(_Words):
         return (*super().feature_names, *[f"{self.name} (missing)"] * self.marks_missing)
 
     def fit(self, cells: Cells, options: ReadOptions) -> Column:
-        marks = bool(is_missing(cells).any()) and options.imputes
-        return replace(self, marks_missing=marks, allows_missing=options.missing != "error")
+        values = self.values or tuple(sorted(as_texts(cells).present))  # declared ones stay
+        marks, allows = bool(is_missing(cells).any()), options.missing != "error"
+        return replace(self, values=values, marks_missing=marks, allows_missing=allows)
 
     def encode(self, cells: Cells, notes: Notes) -> Matrix:
         missing = is_missing(cells)
         if missing.any():
             if not self.allows_missing:
                 raise CellError(int(missing.argmax()), _NO_VALUE)
-            rank, sentence = Rank.MISSING_CATEGORY, "missing values are a category of their own"
+            sentence = "missing values are a category of their own"
             if not self.marks_missing:
-                rank, sentence = Rank.NO_CATEGORY, "missing values, of which the training file had "
-                sentence += "none, belong to no category"
-            notes.add(rank, sentence, f"{self.name} ({counted(int(missing.sum()), 'row')})")
+                sentence = "missing values, of which the training file had none, belong to no "
+                sentence += "category"
+            notes.add(sentence, f"{self.name} ({counted(int(missing.sum()), 'row')})")
         return super().encode(cells, notes)
 
     def describe(self, notes: Notes) -> None:
         column = f"{self.name} ({counted(len(self.values), 'value')})"
-        notes.add(Rank.CATEGORIES, "categories, a 0/1 feature for each value", column)
+        notes.add("categories, a 0/1 feature for each value", column)
 
 
 @dataclass(frozen=True)
@@ -317,13 +317,16 @@ class Tags(_Words):
     can_be_missing: ClassVar[bool] = False
     separator: str = ";"
 
+    def fit(self, cells: Cells, options: ReadOptions) -> Column:
+        return replace(self, values=tags_among(as_texts(cells).present, self.separator))
+
     def split(self, text: str) -> tuple[str, ...]:
         return split_tags(text, self.separator)
 
     def describe(self, notes: Notes) -> None:
         tags = counted(len(self.values), "tag")
         sentence = f"tags, split at {self.separator!r}, a 0/1 feature for each of {tags}"
-        notes.add(Rank.TAGS, f"{sentence}: {self.name}")
+        notes.add(f"{sentence}: {self.name}")
 
 
 @dataclass(frozen=True)
@@ -335,7 +338,7 @@ class Ignored(Column):
     reason: str = ""  # why not, for the note
 
     def describe(self, notes: Notes) -> None:
-        notes.add(Rank.LEFT_OUT, f"left out: {self.name} ({self.reason})")
+        notes.add(f"left out: {self.name} ({self.reason})")
 
 
 KINDS: Mapping[str, type[Column]] = {
@@ -366,7 +369,7 @@ class Columns:
 
     @cached_property
     def used(self) -> tuple[Column, ...]:
-        """The columns that become features; those of LIBSVM files are plain numbers."""
+        """The columns that become features; features of LIBSVM files are plain numbers."""
         if self.n_numbered:
             return tuple(map(Number, self.feature_names))
         return tuple(column for column in self.items if not isinstance(column, Ignored))

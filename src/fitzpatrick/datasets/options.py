@@ -66,11 +66,6 @@ class ReadOptions:
         return "tags" if name in self.tags else self.kinds.get(name)
 
     @property
-    def imputes(self) -> bool:
-        """True if missing features are filled in."""
-        return self.missing in ("impute", "drop-targets")
-
-    @property
     def named(self) -> tuple[str, ...]:
         """The columns that are named."""
         return (*self.tags, *self.kinds)

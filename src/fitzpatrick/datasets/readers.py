@@ -6,7 +6,7 @@ Every format ends in one frame of columns, and one function makes a table of it.
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -95,7 +95,7 @@ def read_table(
             class of it need occur here.
         ignore: columns that are neither features nor targets.
         plain: True if targets are numbers as they are, such as counts.
-        options: what is made of missing values, words and ambiguous numbers.
+        options: how to treat missing values, words and ambiguous numbers.
     """
     path = Path(path)
     if like is not None and like.columns is None:
@@ -130,7 +130,7 @@ def read_csv(
     plain: bool = False,
     options: ReadOptions = DEFAULT,
 ) -> Table:
-    """Read a CSV file; the arguments are those of :func:`read_table`, but for two.
+    """Read a CSV file; the arguments are as in :func:`read_table`, except for two.
 
     Without ``targets`` every column is a feature, and Y has no columns. ``columns`` is the recipe
     of a training file, whose columns are read, and no others.
@@ -150,7 +150,7 @@ def read_arff(
     plain: bool = False,
     options: ReadOptions = DEFAULT,
 ) -> Table:
-    """Read an ARFF file; the arguments are those of :func:`read_csv`.
+    """Read an ARFF file; the arguments are as in :func:`read_csv`.
 
     Without ``targets``, the XML file of the same stem or the ``-C`` option in the relation's name
     says which attributes are labels. An empty list: there are no labels.
@@ -237,15 +237,17 @@ def frame_features(frame: Any, columns: Columns) -> Matrix:
         array([[1.5, 1. ],
                [2. , 0. ]])
     """
+    known = frame.keys() if isinstance(frame, Mapping) else frame.columns
+    cells: dict[str, Cells] = {}
+    for name in (column.name for column in columns.used):
+        if name not in known:
+            raise ValueError(f"no column is called {name!r}; there are {listed(map(str, known))}")
+        cells[name] = _cells_in_memory(frame[name], columns.missing_values)
+        if not isinstance(cells[name], Texts) and np.isinf(cells[name]).any():
+            row = int(np.isinf(cells[name]).argmax()) + 1
+            raise ValueError(f"column {name!r}, row {row}: the number is infinite")
     try:
-        cells = {
-            one.name: _cells_in_memory(frame[one.name], columns.missing_values)
-            for one in columns.used
-        }
         return columns.encode(cells, Notes())
-    except KeyError as error:
-        known = listed(map(str, frame.keys() if isinstance(frame, dict) else frame.columns))
-        raise ValueError(f"no column is called {error.args[0]!r}; there are {known}") from None
     except CellError as error:
         raise ValueError(f"column {error.column!r}, row {error.row + 1}: {error}") from None
 
@@ -255,8 +257,8 @@ def _cells_in_memory(column: Any, missing_values: Sequence[str]) -> Cells:
     values = np.asarray(column)
     if values.dtype.kind in "fiub":
         return values.astype(np.float64)
-    words = ["" if one is None or one != one else str(one) for one in values.tolist()]
-    return Texts.of(words, MISSING_WORDS.union(missing_values))
+    # None, NaN and pandas.NA are written as words that stand for missing values
+    return Texts.of(list(map(str, values.tolist())), MISSING_WORDS.union(missing_values))
 
 
 def _open(path: Path, kind: str, options: ReadOptions) -> NamedFile:
@@ -345,8 +347,7 @@ def _table(frame: Frame, names: Sequence[str], columns: Columns | None, *, plain
         targets = [_targets.class_target(frame)]
     else:
         targets = _targets.number_targets(frame, readings)
-    if frame.options.missing in ("drop", "drop-targets"):
-        columns = _learn.drop_rows(frame, columns, targets)
+    columns = _learn.settle_gaps(frame, columns, targets)
     for column in columns.items:
         column.describe(notes)
     if columns.n_features == 0:
@@ -360,8 +361,7 @@ def _table(frame: Frame, names: Sequence[str], columns: Columns | None, *, plain
     try:
         X = columns.encode(frame.cells, notes)
     except CellError as error:
-        line = int(frame.lines[error.row])
-        raise DataError(f"column {error.column!r}: {error}", path, line) from None
+        raise frame.error(error.column, str(error), error.row) from None
     Y, kind, target_names = _targets.read_targets(frame, targets, plain=plain)
     if notes.of_training:
         _targets.note_leaks(X, Y, columns, notes)
@@ -386,7 +386,7 @@ def _as_in(like: Table, table: Table, path: Path) -> Table:
     foreign = [name for name in table.target_names if name not in position]
     if foreign or table.kind == "proportions":
         what = f"class {foreign[0]!r}" if foreign else "its target columns"
-        raise DataError(f"{what}: not among those of the training file", path)
+        raise DataError(f"{what}: not in the training file", path)
     check_target_cells(table.Y.shape[0], len(position), path)
     Y = np.zeros((table.Y.shape[0], len(position)), dtype=table.Y.dtype)
     Y[:, [position[name] for name in table.target_names]] = table.Y
