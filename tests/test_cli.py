@@ -917,6 +917,6 @@ def test_the_decimal_mark_of_a_file_to_predict(ok, fails):
     write("b.csv", "x", "1.234", "2.345")
     write("c.csv", "x", '"1,234"', '"2,345"')
     expected = ok("predict", "m.model", "b.csv")
-    assert fails("predict", "m.model", "c.csv").endswith("--decimal . or --decimal , tells")
+    assert fails("predict", "m.model", "c.csv").endswith("specify --decimal . or --decimal ,")
     assert ok("predict", "m.model", "c.csv", "--decimal", ",") == expected
     assert ok("predict", "m.model", "b.csv", "--decimal", ".") == expected

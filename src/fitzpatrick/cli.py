@@ -65,7 +65,7 @@ _OPTIONS = {
     # a file to learn from, and how it is read
     "file": typer.Argument(metavar="FILE", help="CSV, LIBSVM, ARFF, Excel, parquet or JSON lines."),
     "targets": _option("Target columns, separated by commas (not LIBSVM).", metavar="NAMES"),
-    "format": _option("Format of FILE; by default its suffix tells.", "--format"),
+    "format": _option("Format of FILE; by default, from its suffix.", "--format"),
     "ignore": _option("Columns to leave out (not LIBSVM).", metavar="NAMES"),
     "missing": _option("How to treat missing values."),
     "categories": _option("How to treat columns of words."),
@@ -103,10 +103,10 @@ _OPTIONS = {
     ),
     "model": _option("Linear model or boosted trees."),
     "models": _option(
-        "Models: linear, boosted (trees), or both with a comma between them.",
+        "Models: linear, boosted, or both: linear,boosted.",
         "--model",
         metavar="NAMES",
-        show_default="both if lightgbm is there, for up to 50 classes",
+        show_default="both if LightGBM is installed, for up to 50 classes",
     ),
     "rounds": _option(
         "Rounds of boosting; by default cross-validation chooses.",
@@ -253,7 +253,7 @@ def overview(
 ) -> None:
     """Fenchel-Young and Fitzpatrick losses: the paper's experiment, and your own data.
 
-    Without a command: every loss at one example, with its link.
+    Without a command, print every loss and its link for one example.
     """
     if context.invoked_subcommand is None:
         typer.echo(losses_table())
@@ -305,7 +305,7 @@ def reproduce(
     device: str | None = None,
     output: Path = Path("out"),
 ) -> None:
-    """Reproduce Table 1 of the paper, our numbers beside the paper's.
+    """Reproduce Table 1 of the paper, our numbers next to its own.
 
     Runs on the embedded yeast data unless you name other sets. Every finished fit is kept: run the
     same command again to continue after an interruption.

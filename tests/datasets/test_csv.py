@@ -200,7 +200,7 @@ def test_tables(tmp_path, name):
 
 
 IGNORE = "--ignore x leaves the column out"
-OTHER_WAYS = f"--kinds x=category takes every value for a category, {IGNORE}"
+OTHER_WAYS = f"--kinds x=category treats every value as a category, {IGNORE}"
 DATE = "is a date or a time; write it as a number, such as the year, or days since a date"
 # text, line, the whole problem, and a way that it names: keyword arguments of the reader
 REFUSALS = {
@@ -232,29 +232,30 @@ REFUSALS = {
     "thousands or decimals": (
         cells(['"1,234"', '"2,500"']), None,
         "column 'x': the ',' in its numbers may be a decimal mark or stand between thousands, and "
-        "no other column tells; --decimal . or --decimal , tells",
+        "no other column tells; specify --decimal . or --decimal ,",
         {"options": ReadOptions(decimal=".")},
     ),
     "thousands or decimals, in Germany": (
         "x;y\n1.234;u\n2.500;v\n", None,
         "column 'x': the '.' in its numbers may be a decimal mark or stand between thousands, and "
-        "no other column tells; --decimal . or --decimal , tells",
+        "no other column tells; specify --decimal . or --decimal ,",
         {"options": ReadOptions(decimal=",")},
     ),
     "thousands or decimals, beside both marks": (
         'x,z,w,y\n1.234,1.5,"1,5",u\n2.500,2.5,"2,5",v\n', None,
         "column 'x': the '.' in its numbers may be a decimal mark or stand between thousands, and "
-        "no other column tells; --decimal . or --decimal , tells", {"ignore": ["x"]},
+        "no other column tells; specify --decimal . or --decimal ,", {"ignore": ["x"]},
     ),
     "units": (
         cells(["12 kg", "13 kg"]), 2,
-        "column 'x': '12 kg' is a number and a unit; write the number alone; --kinds x=category "
-        "takes every value for a category", {"options": ReadOptions(kinds={"x": "category"})},
+        "column 'x': '12 kg' is a number and a unit; write the number alone; "
+        f"{IGNORE}, --kinds x=category treats every value as a category",
+        {"options": ReadOptions(kinds={"x": "category"})},
     ),
     "comments of people": (
         cells([f"I like it {i}" for i in range(30)] + ["fine", "fine"]), 2,
         "column 'x': 31 different texts in 32 rows, such as 'I like it 0', are no categories; "
-        f"{IGNORE}, --kinds x=category takes every value for a category", {"ignore": ["x"]},
+        f"{IGNORE}, --kinds x=category treats every value as a category", {"ignore": ["x"]},
     ),
     "two marks in one column": (
         cells(['"1,5"', "2.5", '"3,5"', "4.5"]), 2,
@@ -415,6 +416,15 @@ def test_a_choice_among_classes_needs_labels(tmp_path):
     ):
         with pytest.raises(DataError, match=problem):
             read_csv(write(tmp_path, text), targets).labelled(path)
+
+
+@pytest.mark.parametrize("written", ["{:.4f}", "{:.4f} €", "{:.1f} %"])
+@pytest.mark.parametrize("mark", [".", ","])
+def test_numbers_are_no_class_names_however_they_are_written(tmp_path, written, mark):
+    cells = [written.format(1.5 + i / 7).replace(".", mark) for i in range(300)]
+    text = "a;price\n" + "".join(f"{i};{cell}\n" for i, cell in enumerate(cells))
+    with pytest.raises(DataError, match="different numbers, where"):
+        read_csv(write(tmp_path, text), ["price"])
 
 
 def test_a_column_of_numbers_is_no_column_of_class_names(tmp_path):

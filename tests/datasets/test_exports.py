@@ -133,7 +133,7 @@ def test_a_survey(tmp_path):
         "left out: Kommentar (no row has a value)",
         "missing numbers are replaced by the median of the column and marked in a 0/1 feature: "
         "Größe (1 row)",
-        "missing values are a category of their own: Ort (10 rows)",
+        "missing values become a separate category: Ort (10 rows)",
         "Ort alone tells the targets of every row; if it was made from them, --ignore Ort leaves "
         "it out",
     )

@@ -87,7 +87,7 @@ def test_saved_models_predict_what_a_pipeline_in_memory_does(run, folder):
         "left out: id (a different number in every row, so probably an identifier)",
         "decimal commas: width, price",
         "no is 0 and yes is 1: sold",
-        "missing values are a category of their own: colour (8 rows), zone (8 rows)",
+        "missing values become a separate category: colour (8 rows), zone (8 rows)",
     ):
         assert f"note: {note}" in said
 

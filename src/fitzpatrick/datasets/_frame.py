@@ -294,6 +294,6 @@ def read_numbers(
             mark = "." if PLAIN in formats else ","
             problem = f"the {mark!r} in its numbers may be a decimal mark or stand between "
             problem += "thousands, and no other column tells"
-            raise frame.error(name, problem, None, "--decimal . or --decimal , tells")
+            raise frame.error(name, problem, None, "specify --decimal . or --decimal ,")
     frame.cells |= {name: readings[name].numbers(one) for name, one in chosen.items()}
     return chosen

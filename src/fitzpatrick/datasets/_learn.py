@@ -221,7 +221,7 @@ def _no_words(frame: Frame, name: str, text: str, what: str, *ways: str) -> Data
 
 
 def _as_category(name: str) -> str:
-    return f"--kinds {option(name)}=category takes every value for a category"
+    return f"--kinds {option(name)}=category treats every value as a category"
 
 
 def _learn_number(
@@ -319,7 +319,7 @@ def _check_safe(frame: Frame, name: str, texts: Texts, values: Sequence[str]) ->
     words = [one for one in values if not any(form.matches(one) for form in FORMATS)]
     counts = dict(zip(texts.values, texts.counts.tolist(), strict=True))
     n_words, n_all = sum(counts[one] for one in words), int(texts.counts.sum())
-    are_short, way = max(map(len, values)) <= MAX_NUMBER, frame.ignoring(name)
+    are_short, ways = max(map(len, values)) <= MAX_NUMBER, [frame.ignoring(name)]
     measures = [_MEASURE.fullmatch(value) for value in values] if are_short else [None]
     units = {match["unit"] if match else "" for match in measures}
     if are_short and all(map(_DATE.fullmatch, values)):
@@ -327,14 +327,15 @@ def _check_safe(frame: Frame, name: str, texts: Texts, values: Sequence[str]) ->
             "is a date or a time; write it as a number, such as the year, or days since a date"
         )
     elif len(units) == 1 and len(values) > 1 and "" not in units:
-        problem, way = "is a number and a unit; write the number alone", _as_category(name)
+        problem = "is a number and a unit; write the number alone"
+        ways.append(_as_category(name))
     elif not words:
         problem = "is a number, in another format than other values of the column"
     elif 2 * n_words < n_all:
         raise _mixed(frame, name, words, n_all - n_words)
     else:
         return
-    raise frame.error(name, f"{values[0][:40]!r} {problem}", values[0], way)
+    raise frame.error(name, f"{values[0][:40]!r} {problem}", values[0], *ways)
 
 
 def find_separator(values: Sequence[str], *, certain: bool) -> str | None:

@@ -11,7 +11,7 @@ from ..preprocessing import EXACT_SUM, SUM_TOLERANCE
 from ._errors import DataError, option
 from ._frame import Frame, Notes, Reading, Texts, as_texts, dense
 from ._learn import check_size, check_words, find_separator
-from ._numbers import PLAIN, no_and_yes, own_numbers
+from ._numbers import no_and_yes, own_numbers
 from ._table import MAX_CLASSES, Matrix, check_target_cells, listed
 from .columns import Category, Column, Columns, Number, Tags, tags_among
 
@@ -150,7 +150,7 @@ def _read_words(frame: Frame, column: Category | Tags) -> tuple[np.ndarray, str,
     name, texts, notes = column.name, frame.cells[column.name], frame.notes
     separator = column.separator if isinstance(column, Tags) else ""
     classes = tags_among(texts.present, separator) if separator else tuple(sorted(texts.present))
-    if not separator and len(classes) > _MANY_NUMBERS and all(map(PLAIN.matches, classes)):
+    if not separator and len(classes) > _MANY_NUMBERS and not Reading(texts).n_words:
         problem = f"{len(classes)} different numbers, where one target column holds class names "
         problem += "(for classes, write c1, c2, … in place of 1, 2, …)"
         raise frame.error(

@@ -297,7 +297,7 @@ class Category(_Words):
         if missing.any():
             if not self.allows_missing:
                 raise CellError(int(missing.argmax()), _NO_VALUE)
-            sentence = "missing values are a category of their own"
+            sentence = "missing values become a separate category"
             if not self.marks_missing:
                 sentence = "missing values, of which the training file had none, belong to no "
                 sentence += "category"
