@@ -173,6 +173,31 @@ def test_bucket_is_a_class_more(tightness):
     assert_close(head, loss(h @ w.T))
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("is_log", [False, True])
+def test_nothing_is_left_in_a_bucket_but_rounding_errors(dtype, is_log):
+    """Of a list of all classes; with a class left, or with more than an error, there is a rest."""
+    x, k = scores_of(50, 20, torch.float32), 20
+    logs = torch.log_softmax(scores_of(50, k, torch.float32, seed=5).detach(), -1).to(dtype)
+    indices = torch.arange(k).expand(50, k)
+    values = logs if is_log else logs.exp()
+    for engine in ("reference", "triton"):
+        if engine == "triton":
+            pytest.importorskip("triton")
+        target = SparseTargets(indices, values, "bucket", is_log)
+        loss = F.logistic_loss(x, target, reduction="none", engine=engine)
+        y = target.proportions(torch.float64)
+        expected = F.logistic_loss(x.double(), y / y.sum(-1, keepdim=True), reduction="none")
+        # of terms that are off by a rounding error of the values each
+        assert_close(loss, expected, torch.bfloat16 if dtype == torch.bfloat16 else torch.float32)
+    some = SparseTargets(indices.masked_fill(indices == 3, -1), values, "bucket", is_log)
+    listed = some.proportions(torch.float32).sum(-1, dtype=torch.float64)
+    assert torch.equal(some.lists(k, torch.float32)[:, 1, -1], (1 - listed).clamp(0).float())
+    less = SparseTargets(indices, values - 1 if is_log else values / 2, "bucket", is_log)
+    assert F.logistic_loss(x, less, reduction="none", validate=False).isinf().all()
+
+
 @pytest.mark.parametrize("rest", ["renormalize", "bucket"])
 def test_logarithms(rest):
     target, x = draw(4, 8, 3, rest=rest), scores_of(4, 8)
@@ -340,12 +365,12 @@ def test_scores_are_capped_and_scaled(name, reduction, has_labels, engine):
     for cap in (3.0, 300.0):
         expected = plain(capped(scores, cap) * scale, target, reduction=reduction)
         assert_equal(loss(scores, target, softcap=cap, **learned), expected, scale, h)
+        value = head(h, w, target, linear_bias=bias, chunk_size=4, softcap=cap, **learned)
+        assert_equal(value, expected, scale, h, w, b)
     expected = plain(scores * scale, target, reduction=reduction)
     assert_equal(loss(scores, target, **learned), expected, scale, h)
     value = head(h, w, target, linear_bias=bias, **learned)
     assert_equal(value, expected, scale, h)
-    with pytest.raises(NotImplementedError, match="a number as logit_scale"):
-        head(h, w, target, softcap=3.0, logit_scale=scale)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -364,6 +389,21 @@ def test_a_cap_keeps_masked_classes_out(target, engine):
     many = target.repeat(2) if isinstance(target, torch.Tensor) else lists([[0], [0]], [[1.0]] * 2)
     losses = F.logistic_loss(x, many, softcap=5.0, engine=engine, reduction="none")
     assert losses.isnan().tolist() == [True, False]
+    # an ignored row that holds NaN contributes nothing
+    x = torch.tensor([[1.0, 0.0, math.nan], [1.0, 0.0, 2.0]], dtype=torch.float64)
+    x, last = x.requires_grad_(), x[1:].clone().requires_grad_()
+    ignored = torch.tensor([-100, 0])
+    if not isinstance(target, torch.Tensor):
+        ignored = lists([[-1], [0]], [[0.0], [1.0]])
+    for cap in (None, 5.0):
+        given = {"logit_scale": scale, "softcap": cap, "reduction": "sum"}
+        loss = F.logistic_loss(x, ignored, engine=engine, **given)
+        (rows, by_scale) = torch.autograd.grad(loss, (x, scale))
+        expected = F.logistic_loss(last, torch.tensor([0]), **given)
+        last_row, scalar = torch.autograd.grad(expected, (last, scale))
+        assert torch.equal(rows[0], torch.zeros(3))
+        assert_close(rows[1:], last_row)
+        assert_close(by_scale, scalar)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -40,7 +40,7 @@ from ._targets import (
     scale_vector,
     working_dtype,
 )
-from ._transform import KernelTransform, Transform, cap_
+from ._transform import KernelTransform, Transform
 
 if TYPE_CHECKING:  # PyTorch may come without torch.distributed
     from ._sharded import ClassShard
@@ -95,11 +95,15 @@ class HeadCall(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """A linear layer and its input: rows x (n, h), weight (k, h), bias (k,) or None."""
+    """A linear layer and its input: rows x (n, h), weight (k, h), bias (k,) or None.
+
+    A learned ``scale``, of one number, multiplies the scores once they are capped.
+    """
 
     x: Tensor
     weight: Tensor
     bias: Tensor | None = None
+    scale: Tensor | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -115,10 +119,19 @@ class Layer(NamedTuple):
         """The layer of rows (n, h) of an input of more axes."""
         return self._replace(x=self.x.reshape(math.prod(self.x.shape[:-1]), self.x.shape[-1]))
 
-    def scaled_by(self, transform: Transform) -> "Layer":
-        """A layer whose scores are scaled: by its features, which are fewer than the scores."""
-        bias = None if self.bias is None else transform.scale(self.bias)
-        return Layer(transform.scale(self.x), self.weight, bias)
+    def scaled_by(self, transform: Transform, *, is_whole: bool = True) -> tuple["Layer", float]:
+        """A layer whose scores are scaled, and their cap, 0 without one.
+
+        Features are scaled instead of scores, since they are fewer. A learned factor stays outside
+        of a cap, and of a layer that has some of the classes alone.
+        """
+        factor, cap = transform.factor, transform.softcap or 0.0
+        if isinstance(factor, Tensor) and (cap or not is_whole):
+            return self._replace(scale=factor.to(self.x.device)), cap
+        scaling = transform._replace(softcap=None)
+        bias = None if self.bias is None else scaling.apply(self.bias)
+        # the cap of scores that are scaled already
+        return Layer(scaling.apply(self.x), self.weight, bias), cap and cap * float(factor)
 
 
 class Teacher:
@@ -131,11 +144,11 @@ class Teacher:
         self.shape = layer.shape
 
     def __getitem__(self, now: slice) -> Tensor:
-        x, weight, bias = self._layer
+        x, weight, bias, _ = self._layer
         bias = None if bias is None else bias.to(weight.dtype)
         scores = torch.nn.functional.linear(x[now].to(weight.dtype), weight, bias)
         if self._call.teacher_softcap:
-            cap_(scores, self._call.teacher_softcap)
+            KernelTransform(None, self._call.teacher_softcap).apply_(scores)
         return link_along(self._call.omega, scores.to(working_dtype(scores)))
 
 
@@ -157,11 +170,12 @@ def chunk_loss(
     shard: "ClassShard | None",
     stats: StatsRequest | None = None,
     transform: KernelTransform | None = None,
+    by_factor: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The losses of a chunk of rows, and their gradient, which may lie over the scores."""
     if shard is not None:
         return shard.compute(scores, target, scale, call, scores.dtype)
-    options: dict[str, Any] = {"stats": stats, "transform": transform}
+    options: dict[str, Any] = {"stats": stats, "transform": transform, "by_factor": by_factor}
     if not with_gradient:
         return compute(scores, target, scale, call, with_gradient=False, **options)[0], scores
     return compute(scores, target, scale, call, in_place=True, **options)
@@ -219,7 +233,7 @@ def _solve(
     shard: "ClassShard | None" = None,
     stats: RowStats | None = None,
 ) -> tuple[Tensor, Gradients]:
-    """The loss, and those gradients that are wanted, of x, weight and bias.
+    """The loss, and those gradients that are wanted, of x, weight, bias and scale.
 
     ``parts`` is a target, or the rows, the weight and perhaps the bias of a teacher. With an
     ``upstream`` gradient it multiplies the rows, and the loss is of no use. The numbers of rows
@@ -257,9 +271,11 @@ def _solve(
     )
     divisor = weighing.divisor(target, working)
     weights: Any = None
-    is_capped_late = shard is None and call.label_smoothing == 0
-    is_capped_late = is_capped_late and takes_transforms(target, call.loss)
-    transform = KernelTransform(None, call.softcap) if is_capped_late else None
+    transform = None
+    if call.softcap or layer.scale is not None:
+        transform = KernelTransform(layer.scale, call.softcap)
+    is_in_kernel = shard is None and call.label_smoothing == 0
+    is_in_kernel = is_in_kernel and takes_transforms(target, call.loss)
     if target.ndim == 3 and call.label_smoothing == 0:  # all together, in a few small kernels
         _, weights = weighing.weigh(target, working, divisor)
     step = rows_of_chunk(n, width, layer.weight, call, shard)
@@ -278,7 +294,11 @@ def _solve(
             torch.mm(some, w.T, out=scores)
         else:
             torch.addmm(bias, some, w.T, out=scores)
-        slopes = cap_(scores, call.softcap) if call.softcap and not is_capped_late else None
+        kept_scores = by_factor = None
+        if transform is not None and not is_in_kernel:
+            kept_scores = transform.apply_(scores)
+        elif wanted[3]:
+            by_factor = values.new_empty(len(some))
         if width != k and sees_all:
             scores[:, k:] = -math.inf
         seen = scores if sees_all else scores[:, :k]
@@ -291,8 +311,8 @@ def _solve(
         if upstream is not None:
             factors = scale_vector(scale, seen, parts_of(y)[0], call.ignore_index)
             scale = factors * (upstream[now] if upstream.ndim else upstream).to(working)
-        given = seen, y, scale, call.loss, any(wanted), shard, request, transform
-        values[place], gradient = chunk_loss(*given)
+        asked = call.loss, any(wanted), shard, request, transform if is_in_kernel else None
+        values[place], gradient = chunk_loss(seen, y, scale, *asked, by_factor)
         if stats is not None and request is not None:
             for numbers, some_numbers in zip(stats, request.answer, strict=True):
                 numbers[place] = some_numbers
@@ -300,9 +320,9 @@ def _solve(
             if gradient.data_ptr() != scores.data_ptr():
                 seen.copy_(gradient)
             gradient = scores  # zero beyond k, as the padded weight is
-        if slopes is not None:
-            gradient = gradient.mul_(slopes)
-        sums.add(gradient, some, place)
+        if transform is not None and kept_scores is not None and any(wanted):
+            by_factor = transform.pull_back_(gradient, kept_scores)
+        sums.add(gradient, some, place, by_factor)
     by_x, *others = sums.gradients()
     if by_x is not None and shard is not None:
         by_x = shard.sum(by_x)  # each process has the products with its own classes
@@ -317,16 +337,20 @@ class _Sums:
 
     def __init__(self, layer: Layer, w: Tensor, wanted: Any, dtype: torch.dtype) -> None:
         self._layer, self._w = layer, w
-        self._by_x = self._by_weight = self._by_bias = None
+        self._by_x = self._by_weight = self._by_bias = self._by_scale = None
         if wanted[0]:
             self._by_x = torch.zeros_like(layer.x, memory_format=torch.contiguous_format)
         if wanted[1]:
             self._by_weight = w.new_empty(w.shape, dtype=dtype)
         if wanted[2]:
             self._by_bias = w.new_zeros(len(w), dtype=working_dtype(w))
+        if wanted[3]:
+            self._by_scale = w.new_zeros((), dtype=working_dtype(w))
         self._is_empty = True
 
-    def add(self, gradient: Tensor, x: Tensor, place: slice | Tensor) -> None:
+    def add(
+        self, gradient: Tensor, x: Tensor, place: slice | Tensor, by_scale: Tensor | None
+    ) -> None:
         """A chunk: the gradient of its scores, its rows of the input, and which ones they are."""
         w, by_x = self._w, self._by_x
         if by_x is not None:
@@ -338,18 +362,23 @@ class _Sums:
             _accumulate(self._by_weight, gradient, x, beta=0 if self._is_empty else 1)
         if self._by_bias is not None:
             self._by_bias += gradient.sum(0, dtype=self._by_bias.dtype)
+        if self._by_scale is not None and by_scale is not None:
+            self._by_scale += by_scale.sum()
         self._is_empty = False
 
     def gradients(self) -> Gradients:
-        """Those of x, weight and bias, without padded classes."""
+        """Those of x, weight, bias and scale, without padded classes."""
         k, by_weight, by_bias = len(self._layer.weight), self._by_weight, self._by_bias
+        by_scale = self._by_scale
         if by_weight is not None:
             if self._is_empty:
                 by_weight.zero_()
             by_weight = by_weight[:k].to(self._layer.weight.dtype)
         if by_bias is not None and self._layer.bias is not None:
             by_bias = by_bias[:k].to(self._layer.bias.dtype)
-        return self._by_x, by_weight, by_bias
+        if by_scale is not None and self._layer.scale is not None:
+            by_scale = by_scale.to(self._layer.scale.dtype)
+        return self._by_x, by_weight, by_bias, by_scale
 
 
 def _accumulation_dtype(layer: Layer, call: HeadCall, n_chunks: int) -> torch.dtype:
@@ -380,9 +409,9 @@ def _pull_back(
             "the backward pass of a linear loss cannot be mapped (vmap, is_grads_batched); "
             f"{_UNFUSED}"
         )
-    *layer, weight = tensors[:4]
+    *layer, weight = tensors[:5]
     if gradients is None:
-        given = Layer(*layer), tensors[4:], weight, call, needed[:3]
+        given = Layer(*layer), tensors[5:], weight, call, needed[:4]
         _, gradients = _solve(*given, upstream, shard)
     else:
         gradients = tuple(g if g is None else scale_(g, upstream, call.engine) for g in gradients)
@@ -399,6 +428,7 @@ def linear_loss(
     x: Tensor,
     linear_weight: Tensor,
     linear_bias: Tensor | None,
+    learned_scale: Tensor | None,
     weight: Tensor | None,
     upstream: Tensor | None,
     parts: Sequence[Tensor],
@@ -416,8 +446,8 @@ def linear_loss(
     softcap: float,
     teacher_softcap: float,
     symbolic_tightness: Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The loss and its gradients in x, weight and bias as an operator, for compilers.
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """The loss and its gradients in x, weight, bias and scale as an operator, for compilers.
 
     A gradient that is not wanted is empty.
     """
@@ -426,31 +456,30 @@ def linear_loss(
         omega, c, engine, ignore_index, reduction, label_smoothing, chunk_size, accumulate_dtype,
         dtype, output_dtype, softcap, teacher_softcap,
     )  # fmt: skip
-    layer = Layer(x, linear_weight, linear_bias)
+    layer = Layer(x, linear_weight, linear_bias, learned_scale)
     loss, gradients = _solve(layer, parts, weight, call, wanted, upstream)
-    by_x, by_weight, by_bias = (x.new_empty(0) if g is None else g for g in gradients)
-    return loss, by_x, by_weight, by_bias
+    by_x, by_weight, by_bias, by_scale = (x.new_empty(0) if g is None else g for g in gradients)
+    return loss, by_x, by_weight, by_bias, by_scale
 
 
 @linear_loss.register_fake
-def _(
-    x: Tensor, linear_weight: Tensor, linear_bias: Tensor | None, *others: Any
-) -> tuple[Tensor, ...]:
-    _weight, _upstream, _parts, wanted, *call, _symbolic_tightness = others
+def _(x: Tensor, *others: Any) -> tuple[Tensor, ...]:
+    *layer, _weight, _upstream, _parts, wanted = others[:7]
+    *call, _symbolic_tightness = others[7:]
     asked = HeadCall(*call)
     shape = x.shape[:1] if asked.reduction == "none" else ()
     loss = x.new_empty(shape, dtype=asked.output_dtype)
     gradients = [
         x.new_empty(0) if part is None or not want else part.new_empty(part.shape)
-        for part, want in zip((x, linear_weight, linear_bias), wanted, strict=True)
+        for part, want in zip((x, *layer), wanted, strict=True)
     ]
     return loss, *gradients
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    *tensors, _upstream, parts, _wanted = inputs[:7]
-    *ctx.call, symbolic_tightness = inputs[7:]
-    ctx.nothing = None, None, [None] * len(parts), *[None] * (len(inputs) - 6)
+    *tensors, _upstream, parts, _wanted = inputs[:8]
+    *ctx.call, symbolic_tightness = inputs[8:]
+    ctx.nothing = None, None, [None] * len(parts), *[None] * (len(inputs) - 7)
     ctx.is_fused = _is_fused(HeadCall(*ctx.call))
     gradients = output[1:]
     saved = gradients if ctx.is_fused else (*tensors, symbolic_tightness, *parts)
@@ -462,13 +491,13 @@ def _pull_back_operator(ctx: Any, upstream: Tensor | None, *further: Tensor | No
     if any(g is not None for g in further):
         raise NotImplementedError(ONE_DERIVATIVE)
     if upstream is None:
-        return None, None, None, *ctx.nothing
-    needed = list(ctx.needs_input_grad[:3])
+        return None, None, None, None, *ctx.nothing
+    needed = list(ctx.needs_input_grad[:4])
     if ctx.is_fused:
         gradients = [g * upstream.to(g.dtype) for g in ctx.saved_tensors]
     else:
-        *tensors, symbol = ctx.saved_tensors[:5]
-        parts = ctx.saved_tensors[5:]
+        *tensors, symbol = ctx.saved_tensors[:6]
+        parts = ctx.saved_tensors[6:]
         _, *gradients = linear_loss(*tensors, upstream, parts, needed, *ctx.call, symbol)
     asked = (g if need else None for g, need in zip(gradients, needed, strict=True))
     return *asked, *ctx.nothing

@@ -93,7 +93,7 @@ def class_loss(
         arguments.check_scores(input)
         transform = Transform(temperature, logit_scale, softcap).check()
         has_kernel = (input.is_cuda or engine == "triton") and not arguments.is_dtensor(input)
-        if not has_kernel or process_group is not None:
+        if not has_kernel and process_group is None:
             input, transform = transform.apply(input), None
     is_usual = weight is None and dim is None and engine is None and process_group is None
     is_hard = type(label_smoothing) is float and label_smoothing == 0 and not return_stats
@@ -165,6 +165,9 @@ def _shared_class_loss(
         )
     if not arguments.is_dtensor(input):
         check_group(options.process_group)
+        if options.transform is not None:
+            transform = options.transform.with_shared_derivative(options.process_group)
+            input, options = transform.apply(input), options._replace(transform=None)
         return _class_loss(omega, tightness, input, target, options)
     scores, target, options, as_dtensor = from_dtensors(input, target, options)
     return as_dtensor(_class_loss(omega, tightness, scores, target, options))
@@ -191,14 +194,10 @@ def linear_class_loss(
     """
     arguments.check_features(input)
     transform = Transform(temperature, logit_scale, softcap)
-    layer, cap = Layer(input, linear_weight, linear_bias), 0.0
-    if not transform.is_identity:
-        transform.check()
-        layer, cap = layer.scaled_by(transform), transform.cap
-    is_shared = options.get("process_group") is not None
-    compute: Any = _shared_linear_loss if is_shared else _linear_class_loss
-    head = chunk_size, accumulate_dtype, cap
-    loss: Tensor = compute(omega, tightness, layer, target, ClassOptions(**options), *head)
+    given = ClassOptions(**options, transform=None if transform.is_identity else transform.check())
+    compute: Any = _linear_class_loss if given.process_group is None else _shared_linear_loss
+    layer = Layer(input, linear_weight, linear_bias)
+    loss: Tensor = compute(omega, tightness, layer, target, given, chunk_size, accumulate_dtype)
     return loss
 
 
@@ -210,22 +209,23 @@ def _linear_class_loss(
     options: ClassOptions,
     chunk_size: SupportsIndex | None,
     accumulate_dtype: torch.dtype | None,
-    cap: float,
 ) -> Any:
-    input, weight = layer.x, options.weight
-    if options.process_group is not None:
+    input, weight, transform, cap = layer.x, options.weight, options.transform, 0.0
+    is_whole = options.process_group is None
+    if not is_whole:
         from ._sharded import check_group
 
         check_group(options.process_group)
 
     def find_axis() -> tuple[tuple[int, ...], int]:
-        arguments.check_layer(*layer)
+        arguments.check_layer(*layer[:3])
         arguments.check_accumulate_dtype(accumulate_dtype, layer.weight.dtype)
         return layer.shape, len(layer.shape) - 1
 
     def details() -> tuple[object, ...]:
         needs_grad = input.requires_grad and torch.is_grad_enabled()
-        return arguments.as_chunk_size(chunk_size), needs_grad, arguments.product_dtype(input), cap
+        dtype = arguments.product_dtype(input)
+        return arguments.as_chunk_size(chunk_size), needs_grad, dtype, *(transform or ())
 
     rows = prepare(omega, tightness, input, target, options, find_axis, details)
     if weight is not None and weight.requires_grad:
@@ -233,9 +233,13 @@ def _linear_class_loss(
             "a linear loss is differentiated in input, linear_weight and linear_bias, not in "
             "weight; pass weight.detach()"
         )
+    if transform is not None:
+        if not is_whole:
+            transform = transform.with_shared_derivative(options.process_group)
+        layer, cap = layer.scaled_by(transform, is_whole=is_whole)
     asked = options.reduction, rows.weighing.label_smoothing, chunk_size, accumulate_dtype, cap
     call = _head_call(rows.call, input, *asked)
-    eager = rows.is_eager and arguments.is_eager(layer.weight, layer.bias)
+    eager = rows.is_eager and arguments.is_eager(*layer[1:])
     flat = layer.flat()
     stats = RowStats.zeros(len(flat.x), flat.x) if options.return_stats else None
     loss = head_loss(flat, [rows.target], weight, call, rows.shard, is_eager=eager, stats=stats)
@@ -278,7 +282,7 @@ def distill(
     for layer, transform in ((student, of_student), (teacher, of_teacher)):
         arguments.check_features(layer.x)
         transform.check()
-        arguments.check_layer(*layer)
+        arguments.check_layer(*layer[:3])
     if not regularizer_of(omega).domain.has_labels:
         raise ValueError(
             f"distillation is for losses on the simplex, not for those of {regularizer_of(omega)!r}"
@@ -292,10 +296,12 @@ def distill(
     arguments.check_accumulate_dtype(accumulate_dtype, student.weight.dtype)
     engine = choose_engine(engine, student.x, omega, has_labels=False)
     call = LossCall(omega, as_tightness(tightness), engine)
-    asked = reduction, 0.0, chunk_size, accumulate_dtype, of_student.cap, of_teacher.cap
-    rows = [x.detach() for x in teacher.scaled_by(of_teacher).flat() if x is not None]
-    eager, flat = arguments.is_eager(*student, *teacher), student.scaled_by(of_student).flat()
-    loss = head_loss(flat, rows, None, _head_call(call, student.x, *asked), is_eager=eager)
+    eager = arguments.is_eager(*student, *teacher)
+    scaled, cap = student.scaled_by(of_student)
+    scaled_teacher, teacher_cap = teacher.scaled_by(of_teacher)
+    asked = reduction, 0.0, chunk_size, accumulate_dtype, cap, teacher_cap
+    rows = [x.detach() for x in scaled_teacher.flat() if x is not None]
+    loss = head_loss(scaled.flat(), rows, None, _head_call(call, student.x, *asked), is_eager=eager)
     return loss.reshape(student.x.shape[:-1]) if reduction == "none" else loss
 
 

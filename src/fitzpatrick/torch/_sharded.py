@@ -25,6 +25,7 @@ from typing import Any
 import torch
 import torch.distributed as distributed
 from torch import Tensor
+from torch.autograd import Function
 from torch.distributed import ProcessGroup, ReduceOp
 from torch.distributed.tensor import DTensor, Partial, Replicate
 from torch.distributed.tensor import Shard as ShardPlacement
@@ -35,7 +36,7 @@ from ..regularizers._base import Shard
 from ..sets._base import membership_tolerance
 from . import _reference as reference
 from ._arguments import class_dim
-from ._autograd import Gradients, computed_loss, no_target_derivative, refuse_derivative
+from ._autograd import Gradients, apply, computed_loss, no_target_derivative, refuse_derivative
 from ._handles import LossCall, regularizer_of
 from ._prepare import ClassOptions
 from ._sparse_targets import ClassTarget, SparseTargets
@@ -334,6 +335,24 @@ def loss_of_shard(
     is_left_out = (learned == 0) & ~torch.isfinite(rows)
     weighted = torch.where(is_left_out, 0.0, rows) * learned
     return weighted.sum() if is_summed else weighted
+
+
+class _SummedDerivative(Function):
+    """A number that all ranks have; each of them contributes to its derivative."""
+
+    @staticmethod
+    def forward(ctx: Any, number: Tensor, group: ProcessGroup) -> Tensor:
+        ctx.group = group
+        return number.view_as(number)
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> Gradients:
+        return all_reduce(upstream, "SUM", ctx.group), None
+
+
+def with_summed_derivative(number: Tensor, group: ProcessGroup) -> Tensor:
+    """A number that all ranks have, whose derivative is summed over them in the backward pass."""
+    return apply(_SummedDerivative, number, group)
 
 
 def from_dtensors(
