@@ -423,55 +423,41 @@ def _pull_back(
     return gradients
 
 
-@custom_op("fitzpatrick::linear_loss", mutates_args=())
-def linear_loss(
-    x: Tensor,
-    linear_weight: Tensor,
-    linear_bias: Tensor | None,
-    learned_scale: Tensor | None,
-    weight: Tensor | None,
-    upstream: Tensor | None,
-    parts: Sequence[Tensor],
-    wanted: list[bool],
-    omega: str,
-    tightness: float,
-    engine: str,
-    ignore_index: int,
-    reduction: str,
-    label_smoothing: float,
-    chunk_size: int,
-    accumulate_dtype: torch.dtype | None,
-    dtype: torch.dtype,
-    output_dtype: torch.dtype,
-    softcap: float,
-    teacher_softcap: float,
-    symbolic_tightness: Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The loss and its gradients in x, weight, bias and scale as an operator, for compilers.
+def _compute_linear_loss(*arguments: Any) -> tuple[Tensor, ...]:
+    """The loss and its gradients in x, weight, bias and scale; empty if they are not wanted.
 
-    A gradient that is not wanted is empty.
+    The arguments are the layer, the class weights, the upstream gradient, the parts of the target,
+    which gradients are wanted, a :class:`HeadCall`, and its tightness where that is a symbol.
     """
-    c = as_number(tightness, symbolic_tightness)
-    call = HeadCall(
-        omega, c, engine, ignore_index, reduction, label_smoothing, chunk_size, accumulate_dtype,
-        dtype, output_dtype, softcap, teacher_softcap,
-    )  # fmt: skip
-    layer = Layer(x, linear_weight, linear_bias, learned_scale)
-    loss, gradients = _solve(layer, parts, weight, call, wanted, upstream)
-    by_x, by_weight, by_bias, by_scale = (x.new_empty(0) if g is None else g for g in gradients)
-    return loss, by_x, by_weight, by_bias, by_scale
+    weight, upstream, parts, wanted = arguments[4:8]
+    call = HeadCall(*arguments[8:-1])
+    call = call._replace(tightness=as_number(call.tightness, arguments[-1]))
+    loss, gradients = _solve(Layer(*arguments[:4]), parts, weight, call, wanted, upstream)
+    return loss, *(loss.new_empty(0) if g is None else g for g in gradients)
+
+
+# for compilers
+linear_loss = custom_op(
+    "fitzpatrick::linear_loss",
+    _compute_linear_loss,
+    mutates_args=(),
+    schema="(Tensor x, Tensor linear_weight, Tensor? linear_bias, Tensor? scale, Tensor? weight, "
+    "Tensor? upstream, Tensor[] parts, bool[] wanted, str omega, float tightness, str engine, "
+    "int ignore_index, str reduction, float label_smoothing, int chunk_size, "
+    "ScalarType? accumulate_dtype, ScalarType dtype, ScalarType output_dtype, float softcap, "
+    "float teacher_softcap, Tensor? symbolic_tightness) "
+    "-> (Tensor, Tensor, Tensor, Tensor, Tensor)",
+)
 
 
 @linear_loss.register_fake
-def _(x: Tensor, *others: Any) -> tuple[Tensor, ...]:
-    *layer, _weight, _upstream, _parts, wanted = others[:7]
-    *call, _symbolic_tightness = others[7:]
-    asked = HeadCall(*call)
-    shape = x.shape[:1] if asked.reduction == "none" else ()
-    loss = x.new_empty(shape, dtype=asked.output_dtype)
+def _(*arguments: Any) -> tuple[Tensor, ...]:
+    layer, wanted, call = arguments[:4], arguments[7], HeadCall(*arguments[8:-1])
+    x = layer[0]
+    loss = x.new_empty(x.shape[:1] if call.reduction == "none" else (), dtype=call.output_dtype)
     gradients = [
         x.new_empty(0) if part is None or not want else part.new_empty(part.shape)
-        for part, want in zip((x, *layer), wanted, strict=True)
+        for part, want in zip(layer, wanted, strict=True)
     ]
     return loss, *gradients
 

@@ -7,7 +7,6 @@ ranks also agree on their arguments here, before anything else travels.
 
 # ruff: noqa: A002  # ``input`` is PyTorch's name
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, SupportsIndex
 
 import torch
@@ -17,6 +16,7 @@ from .._validation import as_tightness
 from . import _arguments as arguments
 from ._engines import check_engine, choose_engine, entmax_alpha
 from ._handles import LossCall, regularizer_of
+from ._head import Layer
 from ._sparse_targets import (
     ClassTarget,
     SparseTargets,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # PyTorch may come without it
 
 
 class ClassOptions(NamedTuple):
-    """The options that all class losses share."""
+    """The options of class losses; a plain loss has an axis, and a head the last ones."""
 
     weight: Tensor | None = None
     ignore_index: SupportsIndex = -100
@@ -48,6 +48,8 @@ class ClassOptions(NamedTuple):
     dim: SupportsIndex | None = None
     row_groups: tuple["ProcessGroup", ...] = ()  # of a DTensor, with other rows
     transform: Transform | None = None  # of scores that are not transformed yet
+    chunk_size: SupportsIndex | None = None
+    accumulate_dtype: torch.dtype | None = None
 
 
 class ClassRows(NamedTuple):
@@ -72,28 +74,26 @@ class ClassRows(NamedTuple):
 
 
 def prepare(
-    omega: str,
-    tightness: float,
-    input: Tensor,
-    target: ClassTarget,
-    options: ClassOptions,
-    find_axis: Callable[[], tuple[tuple[int, ...], int]],
-    details: Callable[[], tuple[object, ...]] | None = None,
+    omega: str, tightness: float, scores: Tensor | Layer, target: ClassTarget, options: ClassOptions
 ) -> ClassRows:
-    """Check the arguments of a class loss.
+    """Check the arguments of a class loss, of scores or of the layer that would compute them.
 
-    ``input`` is the scores, or the features of a layer, which ``find_axis`` checks: it returns the
-    shape of the scores and the axis of their classes. ``details`` checks what else a layer was
-    given, on which all ranks have to agree; they then look at that, even on a GPU.
+    The ranks that share a layer agree on more, and look at that even on a GPU.
     """
     weight, group = options.weight, options.process_group
+    is_layer = isinstance(scores, Layer)
+    input = scores.x if isinstance(scores, Layer) else scores
     target = from_sparse_tensor(target)
     parts = input, *tensors_of(target), weight
     eager = arguments.is_eager(*[x for x in parts if isinstance(x, Tensor)])
     look = arguments.looks_at_values(options.validate, input, eager)
 
-    def check() -> tuple[tuple[int, ...], int, LossCall, float, tuple[object, ...]]:
-        shape, axis = find_axis()
+    def check() -> tuple[tuple[int, ...], int, LossCall, float]:
+        if isinstance(scores, Layer):
+            arguments.check_layer(*scores[:3])
+            arguments.check_accumulate_dtype(options.accumulate_dtype, scores.weight.dtype)
+        shape = tuple(scores.shape)
+        axis = len(shape) - 1 if is_layer else arguments.class_dim(input, options.dim)
         smoothing = arguments.check_options(
             options.reduction, options.label_smoothing, options.validate
         )
@@ -120,22 +120,25 @@ def prepare(
             _check_shared(options)
             engine = "reference"
         call = LossCall(omega, as_tightness(tightness), engine, ignore_index)
-        return shape, axis, call, smoothing, () if details is None else details()
+        return shape, axis, call, smoothing
 
     shard = None
     if group is None:
-        shape, axis, call, smoothing, _ = check()
+        shape, axis, call, smoothing = check()
         n_classes: Tensor | int = shape[axis]
     else:
         from ._sharded import describe, meet, telling_others
 
-        looks_at_sizes = look or details is not None
+        looks_at_sizes = look or is_layer
         with telling_others(group, input.device, looks_at_sizes):
-            shape, axis, call, smoothing, others = check()
-        agreed = regularizer_of(omega), *call[1:], options.reduction, smoothing, weight, *others
-        places = tensors_of(target)[0]
-        agreed = *agreed, isinstance(target, SparseTargets)
-        own = describe(shape, axis, input.dtype, places, *agreed, look=look)
+            shape, axis, call, smoothing = check()
+        agreed = regularizer_of(omega), *call[1:], options.reduction, smoothing, weight
+        agreed = *agreed, isinstance(target, SparseTargets), *(options.transform or ())
+        if is_layer:
+            needs_grad = input.requires_grad and torch.is_grad_enabled()
+            chunk_size = arguments.as_chunk_size(options.chunk_size)
+            agreed = *agreed, chunk_size, needs_grad, arguments.product_dtype(input)
+        own = describe(shape, axis, input.dtype, tensors_of(target)[0], *agreed, look=look)
         shard = meet(group, own, input.device, look=looks_at_sizes)
         n_classes = shard.n_classes
     if isinstance(n_classes, int):

@@ -223,8 +223,8 @@ def _tsallis(q: Tensor, alpha: Tensor) -> Tensor:
 def _loss_of_orders(input: Tensor, target: Tensor, alpha: Tensor, options: ClassOptions) -> Tensor:
     """Ω(y) − Ω(p) + ⟨p − y, θ⟩, differentiable in α, which has the shape of class indices."""
     arguments.check_scores(input)
-    axis = arguments.class_dim(input, options.dim)
-    rows = prepare("entmax15", 0.0, input, target, options, lambda: (input.shape, axis))
+    rows = prepare("entmax15", 0.0, input, target, options)
+    axis = rows.axis
     arguments.check_parameters(alpha, input, "alpha", 1, 2)
     # one for all rows has no axes
     by_row = alpha.unsqueeze(axis) if alpha.ndim == input.ndim - 1 else alpha

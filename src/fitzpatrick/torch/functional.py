@@ -370,10 +370,10 @@ def distillation_loss(
         teacher,
         Transform(temperature, 1.0, softcap),
         Transform(temperature, 1.0, teacher_softcap),
-        reduction,
-        chunk_size,
-        accumulate_dtype,
-        engine,
+        reduction=reduction,
+        chunk_size=chunk_size,
+        accumulate_dtype=accumulate_dtype,
+        engine=engine,
     )
     return out
 
