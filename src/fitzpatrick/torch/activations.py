@@ -327,52 +327,29 @@ class Entmax(nn.Module):
         return f"alpha={shown}, dim={self.dim}" + (", learnable=True" if self.learnable else "")
 
 
-class _FixedEntmax(Entmax):
-    """α-entmax of an order that the name of the class says."""
-
-    _alpha: float
+class Sparsemax(Entmax):
+    """Sparsemax along an axis: the distribution nearest to the scores."""
 
     def __init__(self, dim: int = -1) -> None:
-        super().__init__(self._alpha, dim)
+        super().__init__(2.0, dim)
 
     def extra_repr(self) -> str:
-        """The arguments."""
+        """The argument."""
         return f"dim={self.dim}"
 
 
-class Sparsemax(_FixedEntmax):
-    """Sparsemax along an axis: the distribution nearest to the scores."""
-
-    _alpha = 2.0
-
-
-class Entmax15(_FixedEntmax):
+class Entmax15(Entmax):
     """1.5-entmax along an axis."""
 
-    _alpha = 1.5
-
-
-class _ParameterLink(nn.Module):
-    """A link with one number, an attribute of the link's own name for it, along an axis."""
-
-    _name: str
-
-    def __init__(self, parameter: float, dim: int) -> None:
-        super().__init__()
-        setattr(self, self._name, parameter)
-        self.dim = dim
-
-    def forward(self, input: Tensor, mask: Tensor | None = None) -> Tensor:
-        """The predictions; entries where ``mask`` is False are 0."""
-        link = {"alpha": normmax, "budget": budget}[self._name]
-        return link(input, getattr(self, self._name), self.dim, mask=mask)
+    def __init__(self, dim: int = -1) -> None:
+        super().__init__(1.5, dim)
 
     def extra_repr(self) -> str:
-        """The arguments."""
-        return f"{self._name}={getattr(self, self._name):g}, dim={self.dim}"
+        """The argument."""
+        return f"dim={self.dim}"
 
 
-class Normmax(_ParameterLink):
+class Normmax(nn.Module):
     """α-normmax along an axis; see :func:`.functional.normmax`.
 
     Args:
@@ -385,15 +362,21 @@ class Normmax(_ParameterLink):
         tensor([0.5898, 0.4102, 0.0000])
     """
 
-    alpha: float
-    _name = "alpha"
-
     def __init__(self, alpha: float = 2.0, dim: int = -1) -> None:
+        super().__init__()
         _check_norm(alpha)
-        super().__init__(alpha, dim)
+        self.alpha, self.dim = alpha, dim
+
+    def forward(self, input: Tensor, mask: Tensor | None = None) -> Tensor:
+        """The predictions; entries where ``mask`` is False are 0."""
+        return normmax(input, self.alpha, self.dim, mask=mask)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"alpha={self.alpha:g}, dim={self.dim}"
 
 
-class Budget(_ParameterLink):
+class Budget(nn.Module):
     """Sparsemax with a budget; see :func:`.functional.budget`.
 
     Args:
@@ -406,10 +389,16 @@ class Budget(_ParameterLink):
         tensor([1.0000, 0.6500, 0.3500, 0.0000])
     """
 
-    budget: float
-    _name = "budget"
-
     def __init__(self, budget: float = 2.0, dim: int = -1) -> None:
+        super().__init__()
         if not (budget >= 0 and math.isfinite(budget)):
             raise ValueError(f"budget must be a finite number that is not negative, got {budget}")
-        super().__init__(budget, dim)
+        self.budget, self.dim = budget, dim
+
+    def forward(self, input: Tensor, mask: Tensor | None = None) -> Tensor:
+        """The predictions; entries where ``mask`` is False are 0."""
+        return budget(input, self.budget, self.dim, mask=mask)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"budget={self.budget:g}, dim={self.dim}"
