@@ -31,8 +31,6 @@ from ._operators import as_number, as_operator_arguments
 from ._reference import exact
 from ._stats import RowStats, StatsRequest
 from ._targets import (
-    Scale,
-    Target,
     Weighing,
     listed_rows,
     nan_of_nothing,
@@ -159,26 +157,6 @@ def _kept(target: Any, ignore_index: int) -> Tensor | None:
     counts = target != ignore_index if target.ndim == 1 else listed_rows(target)
     kept = counts.nonzero()[:, 0]
     return None if len(kept) == len(target) else kept
-
-
-def chunk_loss(
-    scores: Tensor,
-    target: Target,
-    scale: Scale,
-    call: LossCall,
-    with_gradient: bool,
-    shard: "ClassShard | None",
-    stats: StatsRequest | None = None,
-    transform: KernelTransform | None = None,
-    by_factor: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:
-    """The losses of a chunk of rows, and their gradient, which may lie over the scores."""
-    if shard is not None:
-        return shard.compute(scores, target, scale, call, scores.dtype)
-    options: dict[str, Any] = {"stats": stats, "transform": transform, "by_factor": by_factor}
-    if not with_gradient:
-        return compute(scores, target, scale, call, with_gradient=False, **options)[0], scores
-    return compute(scores, target, scale, call, in_place=True, **options)
 
 
 def _width(layer: Layer, call: HeadCall) -> int:
@@ -311,16 +289,23 @@ def _solve(
         if upstream is not None:
             factors = scale_vector(scale, seen, parts_of(y)[0], call.ignore_index)
             scale = factors * (upstream[now] if upstream.ndim else upstream).to(working)
-        asked = call.loss, any(wanted), shard, request, transform if is_in_kernel else None
-        values[place], gradient = chunk_loss(seen, y, scale, *asked, by_factor)
+        if shard is not None:
+            values[place], gradient = shard.compute(seen, y, scale, call.loss, dtype)
+        else:
+            values[place], gradient = compute(
+                seen, y, scale, call.loss, with_gradient=any(wanted), in_place=any(wanted),
+                stats=request, transform=transform if is_in_kernel else None, by_factor=by_factor,
+            )  # fmt: skip
         if stats is not None and request is not None:
             for numbers, some_numbers in zip(stats, request.answer, strict=True):
                 numbers[place] = some_numbers
+        if not any(wanted):
+            continue
         if gradient.shape[1] != width:
             if gradient.data_ptr() != scores.data_ptr():
                 seen.copy_(gradient)
             gradient = scores  # zero beyond k, as the padded weight is
-        if transform is not None and kept_scores is not None and any(wanted):
+        if transform is not None and kept_scores is not None:
             by_factor = transform.pull_back_(gradient, kept_scores)
         sums.add(gradient, some, place, by_factor)
     by_x, *others = sums.gradients()

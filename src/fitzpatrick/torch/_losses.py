@@ -218,8 +218,7 @@ def _linear_class_loss(
             "weight; pass weight.detach()"
         )
     if transform is not None:
-        if not is_whole:
-            transform = transform.with_shared_derivative(options.process_group)
+        transform = transform.with_shared_derivative(options.process_group)
         layer, cap = layer.scaled_by(transform, is_whole=is_whole)
     options = options._replace(label_smoothing=rows.weighing.label_smoothing)
     call = _head_call(rows.call, input, options, cap)

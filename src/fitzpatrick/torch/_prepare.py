@@ -5,8 +5,6 @@ Arguments are checked once, here, and become rows: labels (n,), proportions (n, 
 ranks also agree on their arguments here, before anything else travels.
 """
 
-# ruff: noqa: A002  # ``input`` is PyTorch's name
-
 from typing import TYPE_CHECKING, NamedTuple, SupportsIndex
 
 import torch
@@ -82,18 +80,18 @@ def prepare(
     """
     weight, group = options.weight, options.process_group
     is_layer = isinstance(scores, Layer)
-    input = scores.x if isinstance(scores, Layer) else scores
+    x = scores.x if isinstance(scores, Layer) else scores
     target = from_sparse_tensor(target)
-    parts = input, *tensors_of(target), weight
-    eager = arguments.is_eager(*[x for x in parts if isinstance(x, Tensor)])
-    look = arguments.looks_at_values(options.validate, input, eager)
+    parts = x, *tensors_of(target), weight
+    eager = arguments.is_eager(*[part for part in parts if isinstance(part, Tensor)])
+    look = arguments.looks_at_values(options.validate, x, eager)
 
     def check() -> tuple[tuple[int, ...], int, LossCall, float]:
         if isinstance(scores, Layer):
             arguments.check_layer(*scores[:3])
             arguments.check_accumulate_dtype(options.accumulate_dtype, scores.weight.dtype)
         shape = tuple(scores.shape)
-        axis = len(shape) - 1 if is_layer else arguments.class_dim(input, options.dim)
+        axis = len(shape) - 1 if is_layer else arguments.class_dim(x, options.dim)
         smoothing = arguments.check_options(
             options.reduction, options.label_smoothing, options.validate
         )
@@ -101,13 +99,13 @@ def prepare(
             options.ignore_index, "ignore_index must be a class index"
         )
         if isinstance(target, SparseTargets):
-            check_sparse_target(target, input, shape, axis)
+            check_sparse_target(target, x, shape, axis)
             _check_rest(target, omega, options, smoothing)
         else:
-            arguments.check_target(target, input)
+            arguments.check_target(target, x)
             arguments.check_class_target(target, shape, axis, ignore_index)
         if weight is not None:
-            arguments.check_weight(weight, input)
+            arguments.check_weight(weight, x)
             if weight.ndim != 1:
                 given = tuple(weight.shape)
                 raise ValueError(f"weight must have one entry per class, got shape {given}")
@@ -115,7 +113,7 @@ def prepare(
         if group is None:
             has_labels = isinstance(target, Tensor) and not target.is_floating_point()
             has_labels = has_labels and smoothing == 0
-            engine = choose_engine(engine, input, omega, has_labels=has_labels)
+            engine = choose_engine(engine, x, omega, has_labels=has_labels)
         else:
             _check_shared(options)
             engine = "reference"
@@ -130,16 +128,15 @@ def prepare(
         from ._sharded import describe, meet, telling_others
 
         looks_at_sizes = look or is_layer
-        with telling_others(group, input.device, looks_at_sizes):
+        with telling_others(group, x.device, looks_at_sizes):
             shape, axis, call, smoothing = check()
-        agreed = regularizer_of(omega), *call[1:], options.reduction, smoothing, weight
-        agreed = *agreed, isinstance(target, SparseTargets), *(options.transform or ())
+        agreed: list[object] = [regularizer_of(omega), *call[1:], options.reduction, smoothing]
+        agreed += [weight, isinstance(target, SparseTargets), *(options.transform or ())]
         if is_layer:
-            needs_grad = input.requires_grad and torch.is_grad_enabled()
-            chunk_size = arguments.as_chunk_size(options.chunk_size)
-            agreed = *agreed, chunk_size, needs_grad, arguments.product_dtype(input)
-        own = describe(shape, axis, input.dtype, tensors_of(target)[0], *agreed, look=look)
-        shard = meet(group, own, input.device, look=looks_at_sizes)
+            agreed += [arguments.as_chunk_size(options.chunk_size), arguments.product_dtype(x)]
+            agreed += [x.requires_grad and torch.is_grad_enabled()]
+        own = describe(shape, axis, x.dtype, tensors_of(target)[0], *agreed, look=look)
+        shard = meet(group, own, x.device, look=looks_at_sizes)
         n_classes = shard.n_classes
     if isinstance(n_classes, int):
         if n_classes == 0:
@@ -155,7 +152,7 @@ def prepare(
             check_lists(target, int(n_classes))
         most = None if isinstance(n_classes, Tensor) else n_classes
         by_kernel = eager and call.engine == "triton"
-        rows = target.lists(most, working_dtype(input), by_kernel=by_kernel)
+        rows = target.lists(most, working_dtype(x), by_kernel=by_kernel)
     elif target.is_floating_point():
         rows = arguments.rows_along(target, axis)
         if look and shard is None:

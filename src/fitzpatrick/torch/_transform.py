@@ -57,12 +57,12 @@ class Transform(NamedTuple):
         scale = scale.reshape(()) if isinstance(scale, Tensor) else scale
         return scale / self.temperature
 
-    def with_shared_derivative(self, group: "ProcessGroup") -> "Transform":
-        """These options where each process has some of the classes.
+    def with_shared_derivative(self, group: "ProcessGroup | None") -> "Transform":
+        """These options where each process of a group has some of the classes.
 
         The derivative in a learned scale is a sum over all of them.
         """
-        if not isinstance(self.logit_scale, Tensor):
+        if group is None or not isinstance(self.logit_scale, Tensor):
             return self
         from ._sharded import with_summed_derivative
 

@@ -21,7 +21,6 @@ from torch import Tensor, nn
 
 from .._validation import as_tightness, check_order
 from ..regularizers import Regularizer, Tsallis
-from ..regularizers.norm import Norm
 from . import _arguments as arguments
 from ._autograd import computed_loss
 from ._engines import choose_engine, compute_probabilities, has_probability_kernel
@@ -259,11 +258,6 @@ def _loss_of_orders(input: Tensor, target: Tensor, alpha: Tensor, options: Class
     loss = loss.reshape(rows.shape) if options.reduction == "none" else loss.sum()
     loss = loss if nan_of_no_rows is None else loss + nan_of_no_rows
     return loss.to(arguments.output_dtype(input))
-
-
-def normmax_class_loss(alpha: float, input: Tensor, target: Tensor, **options: Any) -> Tensor:
-    """The Fenchel-Young loss of ``Norm(alpha)`` at class indices or proportions."""
-    return class_loss(handle_at(Norm, alpha), 0.0, input, target, **options)
 
 
 class Entmax(nn.Module):

@@ -32,6 +32,7 @@ from torch import Tensor
 from .._validation import check_order
 from ..losses import Loss, get_loss, name_of, regularizers_by_name
 from ..regularizers import Tsallis
+from ..regularizers.norm import Norm
 from ._entmax import link_along
 from ._entmax_attention import entmax_attention
 from ._handles import handle_at, handle_of
@@ -45,7 +46,6 @@ from .activations import (
     entmax,
     entmax_class_loss,
     normmax,
-    normmax_class_loss,
     probabilities,
 )
 
@@ -541,8 +541,9 @@ def normmax_loss(
         >>> round(F.normmax_loss(torch.tensor([[0.5, 0.25, -1.0]]), torch.tensor([1])).item(), 4)
         0.429
     """
-    return normmax_class_loss(
-        alpha,
+    return class_loss(
+        handle_at(Norm, alpha),
+        0.0,
         input,
         target,
         weight=weight,
