@@ -9,7 +9,7 @@ import re
 import pytest
 import torch
 import torch.utils.checkpoint
-from conftest import CLASS_LOSSES, EPS, TEST_ALL, module_name, skip_unless_multiplied
+from conftest import CLASS_LOSSES, EPS, TEST_ALL, WIDE, module_name, skip_unless_multiplied
 from torch.autograd import forward_ad
 
 import fitzpatrick as fp
@@ -18,6 +18,7 @@ from fitzpatrick.losses import ends
 from fitzpatrick.torch import _head
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 from fitzpatrick.torch._head import HeadCall, Layer
+from fitzpatrick.torch._targets import smooth
 
 N, H, K = 11, 5, 7
 # Two ways to the same float64 numbers. The scores differ by the rounding of sums of five products
@@ -377,7 +378,6 @@ def test_module_state(generator):
     assert embedding.weight.grad is not None
 
 
-WIDE = {"max_logistic_labels": 0, "max_sparse_labels": 0, "max_rows": 0, "max_heavy_rows": 0}
 LIMITS = {"registers": {}, "wide": WIDE, "peeled": {**WIDE, "min_peel": 1}}
 IN_PLACE = [
     (omega, path, target)
@@ -392,13 +392,9 @@ IN_PLACE += [("tsallis:1.3", "wide", "labels")]
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of NumPy, where the interpreter meets −∞
 @pytest.mark.parametrize(("omega", "path", "form"), IN_PLACE)
-def test_kernels_write_gradients_over_scores(omega, path, form, generator, monkeypatch):
+def test_kernels_write_gradients_over_scores(omega, path, form, generator, limit):
     launch = pytest.importorskip("fitzpatrick.engines.triton.launch").launch_loss
-    from fitzpatrick.engines.triton import plan
-    from fitzpatrick.torch._targets import smooth
-
-    monkeypatch.setattr(plan, "LIMITS", plan.Limits(**LIMITS[path]))
-    plan.plan_for.cache_clear()
+    limit(**LIMITS[path])
     k = {"registers": 24, "wide": 264, "peeled": 261}[path]  # 264: two blocks
     n = 4 if path == "registers" else 2
     scores = 2 * torch.randn(n, k, generator=generator)
@@ -417,7 +413,6 @@ def test_kernels_write_gradients_over_scores(omega, path, form, generator, monke
     for one, other in zip(beside, over, strict=True):
         assert torch.equal(one.nan_to_num(99.0), other.nan_to_num(99.0))
     assert (buffer[:, k:] == 7).all()
-    plan.plan_for.cache_clear()
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from conftest import loss_of
+from conftest import WIDE, loss_of
 
 import fitzpatrick as fp
 from fitzpatrick.torch import (
@@ -327,18 +327,13 @@ def capped(x, cap):
 
 
 @pytest.fixture(params=["reference", "registers", "wide"])
-def engine(request, monkeypatch):
+def engine(request):
     """An engine; the kernel with rows in registers, or in blocks that begin anywhere."""
     if request.param == "reference":
-        yield request.param
-        return
-    planning = pytest.importorskip("fitzpatrick.engines.triton.plan")
-    if request.param == "wide":
-        limits = planning.Limits(max_logistic_labels=0, max_sparse_labels=0, min_peel=0)
-        monkeypatch.setattr(planning, "LIMITS", limits)
-    planning.plan_for.cache_clear()
-    yield "triton"
-    planning.plan_for.cache_clear()
+        return "reference"
+    limit = request.getfixturevalue("limit")
+    limit(**({**WIDE, "min_peel": 0} if request.param == "wide" else {}))
+    return "triton"
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
