@@ -301,6 +301,7 @@ class Cases:
         """Every rank has the whole derivative in a number that multiplies the scores."""
         scores, double = scores_in(torch.float64), torch.float64
         x, layer = scores[:, :3].clamp(-1, 1), scores[:7].T.clamp(-1, 1)
+        layer[8, 3] = -torch.inf  # masks a class that is no label
         scale = torch.tensor([1.5], dtype=double, requires_grad=True)
         for softcap, reduction in itertools.product((None, 2.0), ("mean", "none")):
             found = []
@@ -490,6 +491,7 @@ class Cases:
             ("differ in the number of rows (5 and 6)", scores[rows], LABELS[rows], {}),
             ("the dtype of the scores", scores.float() if is_first else scores, LABELS, {}),
             ("its options", scores, LABELS, {"label_smoothing": 0.1 if is_first else 0.2}),
+            ("its options", scores, LABELS, {"softcap": 1.0 if is_first else 2.0}),
             ("the class indices", scores, LABELS.flip(0) if is_first else LABELS, {}),
             (f"target {N_CLASSES} at 4 is out of range: input has {N_CLASSES} classes", scores,
              outside, {}),

@@ -58,11 +58,11 @@ def assert_close(one, other, dtype=torch.float64):
 
 
 def assert_equal(one, other, *leaves, is_compiled=False):
-    """Losses, and the gradients of their sums; a compiled graph may be used only once."""
+    """Losses, and the gradients of multiples; a compiled graph may be used only once."""
     assert_close(one, other)
     if leaves:
-        expected = torch.autograd.grad(other.sum(), leaves, retain_graph=True)
-        found = torch.autograd.grad(one.sum(), leaves, retain_graph=not is_compiled)
+        expected = torch.autograd.grad(3 * other.sum(), leaves, retain_graph=True)
+        found = torch.autograd.grad(3 * one.sum(), leaves, retain_graph=not is_compiled)
         for first, second in zip(found, expected, strict=True):
             assert_close(first, second)
 
@@ -356,13 +356,13 @@ def test_scores_are_capped_and_scaled(name, reduction, has_labels, engine):
         head(h, w, target, linear_bias=bias, chunk_size=4, **given),
     ):
         assert_equal(value, expected, h, w, b)
-    learned = {"logit_scale": scale, "reduction": reduction}
+    learned = {"logit_scale": scale, "reduction": reduction, "temperature": 0.5}
     for cap in (3.0, 300.0):
-        expected = plain(capped(scores, cap) * scale, target, reduction=reduction)
+        expected = plain(capped(scores, cap) * scale * 2, target, reduction=reduction)
         assert_equal(loss(scores, target, softcap=cap, **learned), expected, scale, h)
         value = head(h, w, target, linear_bias=bias, chunk_size=4, softcap=cap, **learned)
         assert_equal(value, expected, scale, h, w, b)
-    expected = plain(scores * scale, target, reduction=reduction)
+    expected = plain(scores * scale * 2, target, reduction=reduction)
     assert_equal(loss(scores, target, **learned), expected, scale, h)
     value = head(h, w, target, linear_bias=bias, **learned)
     assert_equal(value, expected, scale, h)
