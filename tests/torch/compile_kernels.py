@@ -236,8 +236,8 @@ def problems(omega, every):
         found = [(name, source_of_plan(p, dtype, {}, True)) for name, p, dtype in PLANS[omega]()]
     else:
         found = [(describe(given), source_of(given)) for given in dict.fromkeys(problems_of(omega))]
-    # without --all a fifth of the products of two, three or four cases is translated, and the one in
-    # the middle becomes machine code
+    # without --all a fifth of large products of cases is translated, and the one in the middle
+    # becomes machine code
     found = found if every or omega in SPECS else found[:: 5 if len(found) > 9 else 1]
     for i, (name, source) in enumerate(found):
         yield name, source, every or i == len(found) // 2

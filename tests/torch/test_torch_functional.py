@@ -175,6 +175,14 @@ def test_ignored_rows_count_for_nothing(name, smoothing, scores):
     expected = value_and_gradient(loss_of(name), scores[keep], LABELS[keep], **options)
     assert_equal((value, gradient[keep]), expected)
     assert not gradient[2].any()
+    if smoothing == 0:  # so do those whose class weighs nothing
+        options["weight"] = torch.tensor([1.0, 0.0, 1.0, 1.0], dtype=torch.float64)
+        x[4] = math.nan
+        value, gradient = value_and_gradient(loss_of(name), x, LABELS, **options)
+        keep[4] = False
+        expected = value_and_gradient(loss_of(name), scores[keep], LABELS[keep])
+        assert_equal((value, gradient[keep]), expected)
+        assert not gradient[4].any()
 
 
 @pytest.mark.parametrize("name", ONE_OF_EACH_KIND)
