@@ -59,7 +59,7 @@ ROWS_TOGETHER = 128
 ROWS_WITH_TEACHER = 4
 # Classes of a padded weight are a multiple of this.
 CLASSES_TOGETHER = 64
-# Beyond so many chunks a gradient of half precision is summed in float32. A sum that is rounded at
+# In more chunks than this a gradient of half precision is summed in float32. A sum rounded at
 # each of m steps is off by about the square root of (m + 1)/2 roundings: on a GPU by 2.3 times the
 # error of one product at 8 steps, and 3 times at 16 (benchmarks/gpu_head.py). A float32 buffer of
 # the weight's size would be most of the memory that chunks save there; a CPU has room for it.
@@ -69,8 +69,8 @@ MAX_ROUNDINGS = {"cuda": 16, "cpu": 1}
 class HeadCall(NamedTuple):
     """What is asked for besides tensors; it begins as a :class:`LossCall`.
 
-    ``chunk_size`` is 0 where it is for this module to choose. ``dtype`` is that of the products,
-    ``output_dtype`` that of the loss. A cap is 0 if scores, or a teacher's, are not capped.
+    A ``chunk_size`` of 0 leaves the choice to this module. Products are computed in ``dtype``, and
+    the loss is returned in ``output_dtype``. A cap of 0 is none, for the scores or the teacher's.
     """
 
     omega: str
@@ -151,7 +151,7 @@ class Teacher:
 
 
 def _kept(target: Any, ignore_index: int) -> Tensor | None:
-    """The numbers of the rows that count; None where all do, or nobody may ask a GPU for them."""
+    """The indices of the rows that count; None if all do, or while a CUDA graph is captured."""
     if target.ndim == 2 or (target.is_cuda and torch.cuda.is_current_stream_capturing()):
         return None  # kernels give ignored rows a gradient of zeros
     counts = target != ignore_index if target.ndim == 1 else listed_rows(target)

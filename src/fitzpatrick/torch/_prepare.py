@@ -54,8 +54,8 @@ class ClassRows(NamedTuple):
     """A class loss that is ready to be computed.
 
     The target is labels (n,), proportions (n, k) or lists (n, 2, m); k counts the classes of this
-    process, lists and labels count those of all. ``axis`` is that of the classes in the scores,
-    and ``shape`` that of the losses without a reduction. All tensors are ordinary if ``is_eager``.
+    process, while lists and labels number the classes of all. ``axis`` has the classes in the
+    scores, and losses without a reduction have ``shape``. All tensors are ordinary if ``is_eager``.
     """
 
     call: LossCall
@@ -147,7 +147,7 @@ def prepare(
         if weight is not None:
             arguments.check_class_weight(weight, n_classes, look and smoothing > 0)
     if isinstance(target, SparseTargets):
-        # nobody knows here how many classes all processes have, unless values are looked at
+        # how many classes all processes have together is known only where values are looked at
         if look:
             check_lists(target, int(n_classes))
         most = None if isinstance(n_classes, Tensor) else n_classes
@@ -172,7 +172,7 @@ def prepare(
 
 
 def _check_rest(target: SparseTargets, omega: str, options: ClassOptions, smoothing: float) -> None:
-    """Raise if there is a bucket, and something that wants to know what is in it."""
+    """Raise if there is a bucket together with an option that needs to know its classes."""
     if target.rest != "bucket":
         return
     reason = ""

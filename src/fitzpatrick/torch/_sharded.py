@@ -7,8 +7,8 @@ Each process has the scores of some classes, next to one another and in the orde
 a loss needs of whole rows, sums and a maximum, is reduced over the group: a few numbers a row,
 never the scores. The formulas are the core's, ``solve_shard`` of a regularizer.
 
-The loss is the same number on every rank, and a rank's gradient is that in its own scores. So the
-gradient of the loss that comes in is the same on all ranks, too, and is not summed over them.
+The loss is the same number on every rank, and each rank has the gradient in its own scores. So the
+upstream gradient is the same on all ranks, too, and is not summed over them.
 """
 
 # ruff: noqa: A002  # ``input`` is PyTorch's name
@@ -88,7 +88,7 @@ class ClassShard(Shard):
 
     Attributes:
         group: the processes that share the classes.
-        n_classes: how many all of them have; a tensor, as ``offset``, where nobody has looked.
+        n_classes: how many all of them have; like ``offset`` a tensor, unless values are looked at.
     """
 
     group: ProcessGroup
@@ -245,7 +245,7 @@ def meet(group: ProcessGroup, own: list[int], device: torch.device, *, look: boo
     """Find this process's place among the classes, from one small reduction over all ranks.
 
     Where values are looked at, raise on every rank if the arguments of one are wrong, or if they do
-    not agree. Elsewhere the answer stays on the device, and nobody waits for it.
+    not agree. Elsewhere the answer stays on the device, and the host does not wait for it.
     """
     rank = distributed.get_rank(group)
     table = [[0] * len(own) for _ in range(distributed.get_world_size(group))]

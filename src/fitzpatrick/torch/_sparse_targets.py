@@ -68,7 +68,7 @@ class SparseTargets:
 
     @classmethod
     def from_sparse(cls, matrix: Tensor, rest: str | None = None) -> "SparseTargets":
-        """The entries of a sparse COO or CSR tensor (n, k); those of one place are summed."""
+        """The entries of a sparse COO or CSR tensor (n, k); duplicates are summed."""
         layout = getattr(matrix, "layout", None)
         if layout not in _SPARSE or matrix.ndim != 2:
             got = f"{layout} of shape {tuple(matrix.shape)}" if layout else type(matrix).__name__
@@ -130,7 +130,7 @@ class SparseTargets:
     ) -> Tensor:
         """The targets as lists (n, 2, m), in a dtype that has the digits of a class number.
 
-        ``num_classes`` is None where nobody knows it yet. Classes out of range stay there. Plain
+        ``num_classes`` is None where it is not known yet. Classes out of range stay there. Plain
         tensors may be given to a kernel.
         """
         dtype = torch.float64 if num_classes is None or num_classes > _MAX_SINGLE else dtype
