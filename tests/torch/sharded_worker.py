@@ -413,6 +413,8 @@ class Cases:
 
     @case
     def shapes_and_precisions(self):
+        if not self.is_thorough:
+            return
         scores = torch.stack([scores_in(torch.float64)] * 2)  # (2, n, k)
         labels = torch.stack([LABELS, LABELS.flip(0)])
         part, group = scores[..., self.own], {"process_group": self.group}

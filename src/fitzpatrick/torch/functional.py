@@ -275,7 +275,8 @@ def linear_fitzpatrick_logistic_loss(
 
     Returns:
         The loss, in the dtype that the loss of ``torch.nn.functional.linear`` would have,
-        differentiable once in ``input``, ``linear_weight`` and ``linear_bias``.
+        differentiable once in ``input``, ``linear_weight``, ``linear_bias`` and a tensor
+        ``logit_scale``.
 
     Example:
         >>> import torch
