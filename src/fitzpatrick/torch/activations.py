@@ -247,14 +247,15 @@ def _loss_of_orders(input: Tensor, target: Tensor, alpha: Tensor, options: Class
         weights = torch.where(y == rows.call.ignore_index, 0.0, weights)
         weights = torch.where(is_label.any(-1) | (weights == 0), weights, torch.nan)
         y = is_label
+    theta = theta.masked_fill((weights == 0)[:, None], 0.0)  # rows that count for nothing
     p = entmax_rows(theta, orders, None, EntmaxCall("", 0.0, "reference"))
     y, orders = y.to(dtype), orders.to(dtype)[:, None]
     shifted = theta - theta.detach().amax(-1, keepdim=True)
-    # a masked class has neither
-    gap = torch.where((p == 0) & (y == 0), 0.0, (p - y) * shifted).sum(-1)
-    loss = _tsallis(y, orders) - _tsallis(p, orders) + gap
+    # a masked class has neither, and the score −∞
+    gap = (p - y) * torch.where((p == 0) & (y == 0), 0.0, shifted)
+    loss = _tsallis(y, orders) - _tsallis(p, orders) + gap.sum(-1)
     loss = torch.where(loss < 0, loss - loss.detach(), loss)  # a rounding error
-    loss = torch.where(weights == 0, 0.0, loss) * weights
+    loss = loss * weights
     loss = loss.reshape(rows.shape) if options.reduction == "none" else loss.sum()
     loss = loss if nan_of_no_rows is None else loss + nan_of_no_rows
     return loss.to(arguments.output_dtype(input))
