@@ -571,6 +571,10 @@ class Cases:
                 compare(F.entmax15_loss, one.argmax(1), *given, scores=one)
         loss, labels = F.logistic_loss, distribute_tensor(LABELS, mesh, [Shard(0)])
         by_rows = distribute_tensor(scores_in(double), mesh, [Shard(0)]).requires_grad_()
+        turned = distribute_tensor(scores_in(double).T.contiguous(), mesh, [Shard(1)])
+        torch.testing.assert_close(
+            loss(turned, labels, dim=0).full_tensor(), loss(by_rows, labels).full_tensor()
+        )
         for link in (F.entmax15, F.sigmoid):
             found = link(by_rows)
             torch.testing.assert_close(found.full_tensor(), link(scores_in(double)))

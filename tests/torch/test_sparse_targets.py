@@ -107,7 +107,8 @@ def test_options_are_those_of_proportions(reduction):
     k, weight = 9, torch.rand(9, dtype=torch.float64)
     x, target = scores_of(5, k), draw(5, k, 4)
     y, kept = dense(target, k)
-    for options in ({"weight": weight}, {"label_smoothing": 0.2}, {}):
+    weights, smoothing = {"weight": weight}, {"label_smoothing": 0.2}
+    for options in (weights, smoothing, {**weights, **smoothing}, {}):
         given = {**options, "reduction": reduction}
         loss = F.fitzpatrick_logistic_loss(x, target, **given)
         expected = F.fitzpatrick_logistic_loss(x[kept], y, **given)
@@ -411,6 +412,13 @@ def test_second_derivatives_of_scaled_scores(engine):
         return F.fitzpatrick_logistic_loss(x, torch.tensor([1, 2, 3]), **given)
 
     assert torch.autograd.gradgradcheck(loss, (x, scale), fast_mode=True)
+
+
+def test_a_head_of_one_class_by_a_kernel():
+    """Its value 1 is no class among those that rows are padded to."""
+    pytest.importorskip("triton")
+    h, w, target = scores_of(2, 3, torch.float32), torch.ones(1, 3), lists([[0], [0]], [[1.0]] * 2)
+    assert F.linear_sparsemax_loss(h, w, target, engine="triton") == 0
 
 
 @pytest.mark.parametrize("is_log", [False, True])
