@@ -368,6 +368,14 @@ def test_scores_are_capped_and_scaled(name, has_labels, engine):
     assert_equal(loss(scores, target, **learned), expected, scale, h)
     value = head(h, w, target, linear_bias=bias, **learned)
     assert_equal(value, expected, scale, h)
+    # in float32 a mean comes with its gradients, which the backward pass multiplies
+    x, number = (leaf.detach().float().requires_grad_() for leaf in (scores, scale))
+    results = []
+    for which in (engine, "reference"):
+        value = plain(x, target, engine=which, softcap=3.0, logit_scale=number)
+        results.append(torch.autograd.grad(3 * value, (x, number)))
+    for one, other in zip(*results, strict=True):
+        assert_close(one, other, torch.float32)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
