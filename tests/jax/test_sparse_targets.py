@@ -72,6 +72,15 @@ def test_bucket(tightness):
     np.testing.assert_allclose(*hessians, rtol=1e-4, atol=1e-5)
 
 
+def test_a_rounding_error_is_no_rest():
+    """A bucket that no class is left for is empty, though float32 values sum to less than one."""
+    scores = jnp.asarray(np.random.default_rng(0).normal(size=(50, 20)), jnp.float32)
+    values = jax.nn.softmax(3 * scores[::-1])
+    targets = SparseTargets(jnp.broadcast_to(jnp.arange(20), (50, 20)), values, "bucket")
+    expected = fj.logistic_loss(scores, values)
+    np.testing.assert_allclose(fj.logistic_loss(scores, targets), expected, rtol=1e-5, atol=1e-6)
+
+
 def test_all_classes_and_bad_ones():
     scores, every = jnp.asarray([1.0, 0.0, 2.0]), jnp.asarray([2, 0, 1])
     values = jnp.asarray([0.5, 0.2, 0.3])

@@ -5,7 +5,7 @@ import functools
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -98,6 +98,25 @@ def targets_like(name: str, theta: torch.Tensor, generator: torch.Generator) -> 
     """Targets strictly inside the domain of a loss, with the shape of theta."""
     u = torch.rand(theta.shape, dtype=theta.dtype, generator=generator) * 0.8 + 0.1
     return u / u.sum(-1, keepdim=True) if name in CLASS_LOSSES else u
+
+
+# so that narrow rows reach the kernels for wide ones
+WIDE = dict.fromkeys(
+    ("max_logistic_labels", "max_sparse_labels", "max_rows", "max_heavy_rows", "max_precise"), 0
+)
+
+
+@pytest.fixture
+def limit(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Change what Triton's planner goes by, for a test."""
+    planning = pytest.importorskip("fitzpatrick.engines.triton.plan", reason="needs triton")
+
+    def change(**limits: int) -> None:
+        monkeypatch.setattr(planning, "LIMITS", planning.Limits(**limits))
+        planning.plan_for.cache_clear()
+
+    yield change
+    planning.plan_for.cache_clear()
 
 
 @pytest.fixture

@@ -142,6 +142,24 @@ def check_reference(guard):
                     assert_finite(*stats)
 
 
+def check_history(guard):
+    """The digits of a small call do not depend on the calls before, of which there are none yet."""
+    guard.at_end = False
+    x, large = guard.normal(64, 10), guard.normal(500, 1000)
+    labels, rows = torch.arange(64) % 10, torch.softmax(guard.normal(64, 10), -1)
+
+    def results():
+        z = x.clone().requires_grad_()
+        totals = [F.fitzpatrick_entmax15_loss(z, y, reduction="sum") for y in (labels, rows)]
+        return *totals, *torch.autograd.grad(sum(totals), z), F.entmax15(x)
+
+    first = results()
+    for _ in range(2):
+        F.fitzpatrick_entmax15_loss(large, torch.zeros(500).long())
+        F.entmax15(large)
+    assert all(map(torch.equal, first, results()))
+
+
 def check_links(guard):
     """Links in rows, with masks, and in columns, and their backward passes."""
     for turn, (k, alpha) in enumerate(itertools.product((37, 64, 544), (2.0, 1.5, 1.3))):
@@ -189,7 +207,8 @@ def main():
             return guard(x.zero_()) if x.numel() else x
 
         setattr(owner, name, allocate_guarded)
-    others = {"reference": check_reference, "links": check_links, "entries": check_entries}
+    others = {"history": check_history, "reference": check_reference}
+    others |= {"links": check_links, "entries": check_entries}
     for name in sys.argv[1:]:
         if name in others:
             others[name](guard)

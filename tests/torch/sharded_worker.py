@@ -262,6 +262,11 @@ class Cases:
         self.own = slice(*bounds(world_size)[rank])
         self.is_thorough = world_size == 2
 
+    def even_part(self, k=N_CLASSES):
+        """Classes of this process where each has some."""
+        edges = torch.linspace(0, k, self.world_size + 1).long().tolist()
+        return slice(edges[self.rank], edges[self.rank + 1])
+
     def compare(self, function, scores, target, **options):
         """The sharded loss and its gradient are those of one process."""
         whole, part = (x.clone().requires_grad_() for x in (scores, scores[:, self.own]))
@@ -290,6 +295,26 @@ class Cases:
                 loss = loss_of(family, tightness)
                 with noted(name, family, tightness, dtype):
                     self.compare(loss, scores_in(dtype), target_of(dtype), **given)
+
+    @case
+    def learned_scales(self):
+        """Every rank has the whole derivative in a number that multiplies the scores."""
+        scores, double = scores_in(torch.float64), torch.float64
+        x, layer = scores[:, :3].clamp(-1, 1), scores[:7].T.clamp(-1, 1)
+        layer[8, 3] = -torch.inf  # masks a class that is no label
+        scale = torch.tensor([1.5], dtype=double, requires_grad=True)
+        for softcap, reduction in itertools.product((None, 2.0), ("mean", "none")):
+            found = []
+            for group in (None, self.group):
+                own, some = (slice(None),) * 2 if group is None else (self.own, self.even_part())
+                given = {"softcap": softcap, "reduction": reduction, "process_group": group}
+                given |= {"logit_scale": scale}
+                plain = F.fitzpatrick_logistic_loss(scores[:, own], LABELS, **given)
+                head = F.linear_fitzpatrick_sparsemax_loss(
+                    x, layer[some, :3], LABELS, linear_bias=layer[some, 3], **given
+                )
+                found += [[loss_and_gradients(loss, scale) for loss in (plain, head)]]
+            torch.testing.assert_close(found[1], found[0], rtol=1e-12, atol=1e-12)
 
     @case
     def lists_of_classes(self):
@@ -339,8 +364,7 @@ class Cases:
         k = 4000
         generator = torch.Generator().manual_seed(9)
         labels = torch.randint(k, (6,), generator=generator)
-        edges = torch.linspace(0, k, self.world_size + 1).long().tolist()
-        self.own = slice(edges[self.rank], edges[self.rank + 1])
+        self.own = self.even_part(k)
         for dtype in TOLERANCES:
             scores = torch.randn(6, k, generator=generator, dtype=torch.float64)
             scores[1] *= 0.01
@@ -389,6 +413,8 @@ class Cases:
 
     @case
     def shapes_and_precisions(self):
+        if not self.is_thorough:
+            return
         scores = torch.stack([scores_in(torch.float64)] * 2)  # (2, n, k)
         labels = torch.stack([LABELS, LABELS.flip(0)])
         part, group = scores[..., self.own], {"process_group": self.group}
@@ -467,6 +493,7 @@ class Cases:
             ("differ in the number of rows (5 and 6)", scores[rows], LABELS[rows], {}),
             ("the dtype of the scores", scores.float() if is_first else scores, LABELS, {}),
             ("its options", scores, LABELS, {"label_smoothing": 0.1 if is_first else 0.2}),
+            ("its options", scores, LABELS, {"softcap": 1.0 if is_first else 2.0}),
             ("the class indices", scores, LABELS.flip(0) if is_first else LABELS, {}),
             (f"target {N_CLASSES} at 4 is out of range: input has {N_CLASSES} classes", scores,
              outside, {}),
@@ -544,6 +571,10 @@ class Cases:
                 compare(F.entmax15_loss, one.argmax(1), *given, scores=one)
         loss, labels = F.logistic_loss, distribute_tensor(LABELS, mesh, [Shard(0)])
         by_rows = distribute_tensor(scores_in(double), mesh, [Shard(0)]).requires_grad_()
+        turned = distribute_tensor(scores_in(double).T.contiguous(), mesh, [Shard(1)])
+        torch.testing.assert_close(
+            loss(turned, labels, dim=0).full_tensor(), loss(by_rows, labels).full_tensor()
+        )
         for link in (F.entmax15, F.sigmoid):
             found = link(by_rows)
             torch.testing.assert_close(found.full_tensor(), link(scores_in(double)))
@@ -619,9 +650,7 @@ class Cases:
     @case
     def heads(self):
         """A layer whose classes are shared has the gradients of the whole one."""
-        edges = torch.linspace(0, N_CLASSES, self.world_size + 1).long().tolist()
-        own = slice(edges[self.rank], edges[self.rank + 1])
-        generator = torch.Generator().manual_seed(3)
+        own, generator = self.even_part(), torch.Generator().manual_seed(3)
         dtypes = TOLERANCES if self.is_thorough else [torch.float32]
         heads = (
             (F.linear_fitzpatrick_logistic_loss, ignored([2])(None), {"chunk_size": 3}),

@@ -9,7 +9,7 @@ import re
 import pytest
 import torch
 import torch.utils.checkpoint
-from conftest import CLASS_LOSSES, EPS, TEST_ALL, module_name, skip_unless_multiplied
+from conftest import CLASS_LOSSES, EPS, TEST_ALL, WIDE, module_name, skip_unless_multiplied
 from torch.autograd import forward_ad
 
 import fitzpatrick as fp
@@ -18,6 +18,7 @@ from fitzpatrick.losses import ends
 from fitzpatrick.torch import _head
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 from fitzpatrick.torch._head import HeadCall, Layer
+from fitzpatrick.torch._targets import smooth
 
 N, H, K = 11, 5, 7
 # Two ways to the same float64 numbers. The scores differ by the rounding of sums of five products
@@ -56,9 +57,8 @@ def loss_and_gradients(loss, leaves):
 
 
 def compare(name, x, linear_weight, target, tolerance=DOUBLE, **options):
-    leaves = [x, linear_weight]
-    if options.get("linear_bias") is not None:
-        leaves.append(options["linear_bias"])
+    learned = [options.get("linear_bias"), options.get("logit_scale")]
+    leaves = [x, linear_weight, *(leaf for leaf in learned if isinstance(leaf, torch.Tensor))]
     found = loss_and_gradients(fused(name, x, linear_weight, target, **options), leaves)
     expected = loss_and_gradients(unfused(name, x, linear_weight, target, **options), leaves)
     torch.testing.assert_close(found, expected, **tolerance)
@@ -69,9 +69,12 @@ def compare(name, x, linear_weight, target, tolerance=DOUBLE, **options):
 def test_all_options(name, has_labels, generator):
     x, weight, bias, labels, y = draw(generator)
     class_weight = torch.rand(K, generator=generator, dtype=torch.float64) + 0.1
+    learned = {"logit_scale": torch.tensor([1.5], dtype=torch.float64, requires_grad=True)}
+    transforms = {}, learned, {**learned, "softcap": 3.0, "temperature": 2.0}
     cases = itertools.product(
-        ("mean", "sum", "none"), (None, bias), (None, class_weight), (0.0, 0.1), (None, 1, 4)
-    )
+        ("mean", "sum", "none"), (None, bias), (None, class_weight), (0.0, 0.1), (None, 1, 4),
+        transforms,
+    )  # fmt: skip
     options = {"tightness": 0.5} if isinstance(fp.get_loss(name), fp.FitzpatrickLoss) else {}
     # memory may lie anyhow
     x = x.detach().T.contiguous().T.requires_grad_()
@@ -80,13 +83,13 @@ def test_all_options(name, has_labels, generator):
     expected = fused(name, x, head.linear.weight, labels, **options)
     assert torch.equal(head(x, labels), expected)
     assert torch.equal(head.link(x), getattr(F, ends(name)[0])(head.linear(x)))
-    for i, (reduction, linear_bias, w, smoothing, chunk_size) in enumerate(cases):
-        if not TEST_ALL and (i + CLASS_LOSSES.index(name)) % 5:
+    for i, (reduction, linear_bias, w, smoothing, chunk_size, transform) in enumerate(cases):
+        if not TEST_ALL and (i + CLASS_LOSSES.index(name)) % 11:
             continue  # the losses together see all of them
         compare(
             name, x, weight, labels if has_labels else y, reduction=reduction,
             linear_bias=linear_bias, weight=w, label_smoothing=smoothing, chunk_size=chunk_size,
-            **options,
+            **options, **transform,
         )  # fmt: skip
 
 
@@ -115,8 +118,9 @@ def test_any_leading_shape(shape, reduction, generator):
             )  # fmt: skip
 
 
+@pytest.mark.parametrize("transform", [{}, {"softcap": 3.0}, {"logit_scale": 2.0}], ids=str)
 @pytest.mark.parametrize("ignore_index", [-100, 3, K, 255])
-def test_ignored_rows_enter_no_product(ignore_index, generator):
+def test_ignored_rows_enter_no_product(ignore_index, transform, generator):
     x, weight, bias, labels, _ = draw(generator)
     labels = labels.masked_fill(labels == 3, 0).masked_fill(labels == -100, ignore_index)
     ignored = labels == ignore_index
@@ -124,13 +128,15 @@ def test_ignored_rows_enter_no_product(ignore_index, generator):
     bad = x.detach().clone()
     bad[ignored] = math.nan  # times zero would still be NaN
     bad.requires_grad_()
-    options = {"linear_bias": bias, "ignore_index": ignore_index, "chunk_size": 2}
+    scale = torch.tensor(transform.get("logit_scale", 1.5), dtype=torch.float64).requires_grad_()
+    transform = {**transform, "logit_scale": scale, "linear_bias": bias}
+    options = {"ignore_index": ignore_index, "chunk_size": 2, **transform}
     found = loss_and_gradients(
-        fused("fitzpatrick_entmax15", bad, weight, labels, **options), [bad, weight, bias]
+        fused("fitzpatrick_entmax15", bad, weight, labels, **options), [bad, weight, bias, scale]
     )
     expected = loss_and_gradients(
-        unfused("fitzpatrick_entmax15", kept, weight, labels[~ignored], linear_bias=bias),
-        [kept, weight, bias],
+        unfused("fitzpatrick_entmax15", kept, weight, labels[~ignored], **transform),
+        [kept, weight, bias, scale],
     )
     assert torch.equal(found[1][ignored], torch.zeros_like(bad[ignored]))
     found = found[0], found[1][~ignored], *found[2:]
@@ -176,8 +182,10 @@ def test_gradients_that_are_asked_for(wanted, reduction, generator, monkeypatch)
 
 def test_chunks_are_all_there_is_of_the_scores(generator, monkeypatch):
     x, weight, _, labels, _ = draw(generator)
-    seen, chunk_loss = [], _head.chunk_loss
-    monkeypatch.setattr(_head, "chunk_loss", lambda s, *a: seen.append(len(s)) or chunk_loss(s, *a))
+    seen, compute = [], _head.compute
+    monkeypatch.setattr(
+        _head, "compute", lambda s, *a, **k: seen.append(len(s)) or compute(s, *a, **k)
+    )
     fused("logistic", x, weight, labels, chunk_size=3)
     assert seen == [3, 3, 2]  # of eight rows that count
     seen.clear()
@@ -244,9 +252,11 @@ def test_dtypes(dtype, has_labels, generator):
         tolerance = {"rtol": 16 * eps, "atol": 16 * eps}
         if name == "perceptron":  # a step: scores that tie but for rounding fall on either side
             x, weight, bias = (t.detach().round().requires_grad_() for t in (x, weight, bias))
+        scale = torch.tensor(1.5, requires_grad=True)
+        transform = {"softcap": 4.0, "logit_scale": scale} if name == "entmax15" else {}
         compare(
             name, x, weight, labels if has_labels else y, tolerance, linear_bias=bias,
-            reduction=reduction, chunk_size=4, validate=False,
+            reduction=reduction, chunk_size=4, validate=False, **transform,
         )  # fmt: skip
 
 
@@ -315,29 +325,31 @@ def test_what_cannot_be_differentiated_says_so(generator):
 @pytest.mark.parametrize("reduction", ["mean", "none"])
 def test_compile(reduction, generator):
     x, weight, bias, labels, _ = draw(generator)
+    scale = torch.tensor([1.5], dtype=torch.float64, requires_grad=True)
+    leaves = x, weight, bias, scale
 
-    def loss(x, weight, bias, tightness):
+    def loss(x, weight, bias, scale, tightness):
         return F.linear_fitzpatrick_logistic_loss(
             2 * x, weight, labels, linear_bias=bias, tightness=tightness, reduction=reduction,
-            chunk_size=4,
+            chunk_size=4, softcap=3.0, logit_scale=scale,
         )  # fmt: skip
 
     torch.compiler.reset()
     compiled = torch.compile(loss, fullgraph=True, backend="aot_eager")
     for tightness in (1.0, 0.5, 2.0) if reduction == "mean" else (1.0,):  # a number, then a symbol
-        found = loss_and_gradients(compiled(x, weight, bias, tightness), [x, weight, bias])
-        expected = loss_and_gradients(loss(x, weight, bias, tightness), [x, weight, bias])
+        found = loss_and_gradients(compiled(*leaves, tightness), leaves)
+        expected = loss_and_gradients(loss(*leaves, tightness), leaves)
         torch.testing.assert_close(found, expected, **DOUBLE)
 
 
 def test_the_operator_passes_opcheck(generator):
     x, weight, bias, labels, y = draw(generator)
     for target, reduction in ((labels, "mean"), (y, "none")):
-        wanted = [reduction == "mean", False, reduction == "mean"]
+        wanted = [reduction == "mean", False, reduction == "mean", False]
         call = HeadCall(
             "logistic", 1.0, "reference", -100, reduction, 0.1, 4, None, x.dtype, x.dtype
         )
-        tensors = x, weight.detach(), bias, None, None, [target]
+        tensors = x, weight.detach(), bias, None, None, None, [target]
         # without the test that differentiates all outputs: gradients are among them
         torch.library.opcheck(
             torch.ops.fitzpatrick.linear_loss.default,
@@ -366,7 +378,6 @@ def test_module_state(generator):
     assert embedding.weight.grad is not None
 
 
-WIDE = {"max_logistic_labels": 0, "max_sparse_labels": 0, "max_rows": 0, "max_heavy_rows": 0}
 LIMITS = {"registers": {}, "wide": WIDE, "peeled": {**WIDE, "min_peel": 1}}
 IN_PLACE = [
     (omega, path, target)
@@ -381,13 +392,9 @@ IN_PLACE += [("tsallis:1.3", "wide", "labels")]
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of NumPy, where the interpreter meets −∞
 @pytest.mark.parametrize(("omega", "path", "form"), IN_PLACE)
-def test_kernels_write_gradients_over_scores(omega, path, form, generator, monkeypatch):
+def test_kernels_write_gradients_over_scores(omega, path, form, generator, limit):
     launch = pytest.importorskip("fitzpatrick.engines.triton.launch").launch_loss
-    from fitzpatrick.engines.triton import plan
-    from fitzpatrick.torch._targets import smooth
-
-    monkeypatch.setattr(plan, "LIMITS", plan.Limits(**LIMITS[path]))
-    plan.plan_for.cache_clear()
+    limit(**LIMITS[path])
     k = {"registers": 24, "wide": 264, "peeled": 261}[path]  # 264: two blocks
     n = 4 if path == "registers" else 2
     scores = 2 * torch.randn(n, k, generator=generator)
@@ -406,7 +413,6 @@ def test_kernels_write_gradients_over_scores(omega, path, form, generator, monke
     for one, other in zip(beside, over, strict=True):
         assert torch.equal(one.nan_to_num(99.0), other.nan_to_num(99.0))
     assert (buffer[:, k:] == 7).all()
-    plan.plan_for.cache_clear()
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

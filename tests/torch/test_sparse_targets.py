@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from conftest import loss_of
+from conftest import WIDE, loss_of
 
 import fitzpatrick as fp
 from fitzpatrick.torch import (
@@ -58,11 +58,11 @@ def assert_close(one, other, dtype=torch.float64):
 
 
 def assert_equal(one, other, *leaves, is_compiled=False):
-    """Losses, and the gradients of their sums; a compiled graph may be used only once."""
+    """Losses, and the gradients of multiples; a compiled graph may be used only once."""
     assert_close(one, other)
     if leaves:
-        expected = torch.autograd.grad(other.sum(), leaves, retain_graph=True)
-        found = torch.autograd.grad(one.sum(), leaves, retain_graph=not is_compiled)
+        expected = torch.autograd.grad(3 * other.sum(), leaves, retain_graph=True)
+        found = torch.autograd.grad(3 * one.sum(), leaves, retain_graph=not is_compiled)
         for first, second in zip(found, expected, strict=True):
             assert_close(first, second)
 
@@ -107,7 +107,8 @@ def test_options_are_those_of_proportions(reduction):
     k, weight = 9, torch.rand(9, dtype=torch.float64)
     x, target = scores_of(5, k), draw(5, k, 4)
     y, kept = dense(target, k)
-    for options in ({"weight": weight}, {"label_smoothing": 0.2}, {}):
+    weights, smoothing = {"weight": weight}, {"label_smoothing": 0.2}
+    for options in (weights, smoothing, {**weights, **smoothing}, {}):
         given = {**options, "reduction": reduction}
         loss = F.fitzpatrick_logistic_loss(x, target, **given)
         expected = F.fitzpatrick_logistic_loss(x[kept], y, **given)
@@ -171,6 +172,31 @@ def test_bucket_is_a_class_more(tightness):
     h, w = scores_of(4, 5), scores_of(8, 5, seed=3)
     head = F.linear_fitzpatrick_logistic_loss(h, w, target, tightness=tightness)
     assert_close(head, loss(h @ w.T))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("is_log", [False, True])
+def test_nothing_is_left_in_a_bucket_but_rounding_errors(dtype, is_log):
+    """Of a list of all classes; with a class left, or with more than an error, there is a rest."""
+    x, k = scores_of(50, 20, torch.float32), 20
+    logs = torch.log_softmax(scores_of(50, k, torch.float32, seed=5).detach(), -1).to(dtype)
+    indices = torch.arange(k).expand(50, k)
+    values = logs if is_log else logs.exp()
+    for engine in ("reference", "triton"):
+        if engine == "triton":
+            pytest.importorskip("triton")
+        target = SparseTargets(indices, values, "bucket", is_log)
+        loss = F.logistic_loss(x, target, reduction="none", engine=engine)
+        y = target.proportions(torch.float64)
+        expected = F.logistic_loss(x.double(), y / y.sum(-1, keepdim=True), reduction="none")
+        # of terms that are off by a rounding error of the values each
+        assert_close(loss, expected, torch.bfloat16 if dtype == torch.bfloat16 else torch.float32)
+    some = SparseTargets(indices.masked_fill(indices == 3, -1), values, "bucket", is_log)
+    listed = some.proportions(torch.float32).sum(-1, dtype=torch.float64)
+    assert torch.equal(some.lists(k, torch.float32)[:, 1, -1], (1 - listed).clamp(0).float())
+    less = SparseTargets(indices, values - 1 if is_log else values / 2, "bucket", is_log)
+    assert F.logistic_loss(x, less, reduction="none", validate=False).isinf().all()
 
 
 @pytest.mark.parametrize("rest", ["renormalize", "bucket"])
@@ -302,25 +328,21 @@ def capped(x, cap):
 
 
 @pytest.fixture(params=["reference", "registers", "wide"])
-def engine(request, monkeypatch):
+def engine(request):
     """An engine; the kernel with rows in registers, or in blocks that begin anywhere."""
     if request.param == "reference":
-        yield request.param
-        return
-    planning = pytest.importorskip("fitzpatrick.engines.triton.plan")
-    if request.param == "wide":
-        limits = planning.Limits(max_logistic_labels=0, max_sparse_labels=0, min_peel=0)
-        monkeypatch.setattr(planning, "LIMITS", limits)
-    planning.plan_for.cache_clear()
-    yield "triton"
-    planning.plan_for.cache_clear()
+        return "reference"
+    limit = request.getfixturevalue("limit")
+    limit(**({**WIDE, "min_peel": 0} if request.param == "wide" else {}))
+    return "triton"
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("name", ["fitzpatrick_logistic", "sparsemax", "entmax15"])
-@pytest.mark.parametrize("reduction", ["mean", "none"])
 @pytest.mark.parametrize("has_labels", [False, True])
-def test_scores_are_capped_and_scaled(name, reduction, has_labels, engine):
+def test_scores_are_capped_and_scaled(name, has_labels, engine):
+    # the losses together have each reduction of each kind of target
+    reduction = "mean" if has_labels == (name == "sparsemax") else "none"
     h, w, b = scores_of(6, 5), scores_of(9, 5, seed=2), scores_of(1, 9, seed=3)
     bias = b[0]
     target = torch.tensor([0, 8, -100, 3, 4, 1]) if has_labels else draw(6, 9, 3)
@@ -336,16 +358,24 @@ def test_scores_are_capped_and_scaled(name, reduction, has_labels, engine):
         head(h, w, target, linear_bias=bias, chunk_size=4, **given),
     ):
         assert_equal(value, expected, h, w, b)
-    learned = {"logit_scale": scale, "reduction": reduction}
+    learned = {"logit_scale": scale, "reduction": reduction, "temperature": 0.5}
     for cap in (3.0, 300.0):
-        expected = plain(capped(scores, cap) * scale, target, reduction=reduction)
+        expected = plain(capped(scores, cap) * scale * 2, target, reduction=reduction)
         assert_equal(loss(scores, target, softcap=cap, **learned), expected, scale, h)
-    expected = plain(scores * scale, target, reduction=reduction)
+        value = head(h, w, target, linear_bias=bias, chunk_size=4, softcap=cap, **learned)
+        assert_equal(value, expected, scale, h, w, b)
+    expected = plain(scores * scale * 2, target, reduction=reduction)
     assert_equal(loss(scores, target, **learned), expected, scale, h)
     value = head(h, w, target, linear_bias=bias, **learned)
     assert_equal(value, expected, scale, h)
-    with pytest.raises(NotImplementedError, match="a number as logit_scale"):
-        head(h, w, target, softcap=3.0, logit_scale=scale)
+    # in float32 a mean comes with its gradients, which the backward pass multiplies
+    x, number = (leaf.detach().float().requires_grad_() for leaf in (scores, scale))
+    results = []
+    for which in (engine, "reference"):
+        value = plain(x, target, engine=which, softcap=3.0, logit_scale=number)
+        results.append(torch.autograd.grad(3 * value, (x, number)))
+    for one, other in zip(*results, strict=True):
+        assert_close(one, other, torch.float32)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -364,6 +394,21 @@ def test_a_cap_keeps_masked_classes_out(target, engine):
     many = target.repeat(2) if isinstance(target, torch.Tensor) else lists([[0], [0]], [[1.0]] * 2)
     losses = F.logistic_loss(x, many, softcap=5.0, engine=engine, reduction="none")
     assert losses.isnan().tolist() == [True, False]
+    # an ignored row that holds NaN contributes nothing
+    x = torch.tensor([[1.0, 0.0, math.nan], [1.0, 0.0, 2.0]], dtype=torch.float64)
+    x, last = x.requires_grad_(), x[1:].clone().requires_grad_()
+    ignored = torch.tensor([-100, 0])
+    if not isinstance(target, torch.Tensor):
+        ignored = lists([[-1], [0]], [[0.0], [1.0]])
+    for cap in (None, 5.0):
+        given = {"logit_scale": scale, "softcap": cap, "reduction": "sum"}
+        loss = F.logistic_loss(x, ignored, engine=engine, **given)
+        (rows, by_scale) = torch.autograd.grad(loss, (x, scale))
+        expected = F.logistic_loss(last, torch.tensor([0]), **given)
+        last_row, scalar = torch.autograd.grad(expected, (last, scale))
+        assert torch.equal(rows[0], torch.zeros(3))
+        assert_close(rows[1:], last_row)
+        assert_close(by_scale, scalar)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -374,7 +419,14 @@ def test_second_derivatives_of_scaled_scores(engine):
         given = {"softcap": 3.0, "logit_scale": scale, "engine": engine}
         return F.fitzpatrick_logistic_loss(x, torch.tensor([1, 2, 3]), **given)
 
-    assert torch.autograd.gradgradcheck(loss, (x, scale))
+    assert torch.autograd.gradgradcheck(loss, (x, scale), fast_mode=True)
+
+
+def test_a_head_of_one_class_by_a_kernel():
+    """Its value 1 is no class among those that rows are padded to."""
+    pytest.importorskip("triton")
+    h, w, target = scores_of(2, 3, torch.float32), torch.ones(1, 3), lists([[0], [0]], [[1.0]] * 2)
+    assert F.linear_sparsemax_loss(h, w, target, engine="triton") == 0
 
 
 @pytest.mark.parametrize("is_log", [False, True])

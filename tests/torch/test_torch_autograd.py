@@ -1,6 +1,7 @@
 """Derivatives of every order that exists, through every transform of PyTorch."""
 
 import inspect
+import itertools
 
 import pytest
 import torch
@@ -37,17 +38,19 @@ def cases(name, scores, generator):
 
 @pytest.mark.parametrize("name", fp.loss_names())
 def test_gradcheck_and_gradgradcheck(name, scores, generator):
-    x = scores.requires_grad_()
-    for target in cases(name, scores, generator):
-        for reduction in ("mean", "none"):
+    x, first = scores.requires_grad_(), fp.loss_names().index(name)
+    targets = cases(name, scores, generator)
+    for i, (target, reduction) in enumerate(itertools.product(targets, ("mean", "none")), first):
+        if i % 2 and not TEST_ALL:
+            continue  # half of the losses have the other half of the cases
 
-            def loss(x, target=target, reduction=reduction):
-                return loss_of(name)(x, target, reduction=reduction)
+        def loss(x, target=target, reduction=reduction):
+            return loss_of(name)(x, target, reduction=reduction)
 
-            # the fast mode checks a random direction instead of each entry
-            fast = {"fast_mode": not TEST_ALL}
-            assert gradcheck(loss, x, check_forward_ad=True, check_batched_grad=True, **fast)
-            assert gradgradcheck(loss, x, fast_mode=True)
+        # the fast mode checks a random direction instead of each entry
+        fast = {"fast_mode": not TEST_ALL}
+        assert gradcheck(loss, x, check_forward_ad=True, check_batched_grad=True, **fast)
+        assert gradgradcheck(loss, x, fast_mode=True)
 
 
 OPTIONS = [
@@ -125,7 +128,7 @@ def test_every_loss_has_code_of_its_own():
         assert function.__name__ in inspect.getsource(function)
 
 
-TSALLIS = [fp.FitzpatrickLoss(fp.regularizers.Tsallis(alpha)) for alpha in (1.2, 1.3, 1.4)]
+TSALLIS = [fp.FitzpatrickLoss(fp.regularizers.Tsallis(alpha)) for alpha in (1.2, 1.3)]
 ISOLATED = "isolate_recompiles" in inspect.signature(torch.compile).parameters
 
 

@@ -76,6 +76,7 @@ ERRORS = [
     (ValueError, r"alpha must be between 1 and 2, got 0\.5", F.entmax, X, 0.5),
     (ValueError, "alpha must be between 1 and 2, got nan", F.entmax, X, float("nan")),
     (ValueError, r"between 1 and 2, got 2\.5", F.entmax, X, torch.tensor([[1.5], [2.5], [1.0]])),
+    (ValueError, "between 1 and 2, got nan", F.entmax, X, torch.tensor([[1.5], [torch.nan], [1]])),
     (TypeError, "alpha must be a number from 1 to 2, got 'two'", F.entmax, X, "two"),
     (ValueError, r"alpha of shape \(5,\) cannot be", F.entmax, X, torch.full((5,), 1.5)),
     (ValueError, "a tensor alpha is for a loss of tightness 0", F.entmax_loss, X, LABELS,

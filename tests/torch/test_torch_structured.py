@@ -129,6 +129,7 @@ def test_topk_mask() -> None:
     mask = F.topk_mask(scores, 3, dim=1)
     expected = CappedSimplex(3).project(scores.movedim(1, -1).numpy())
     assert_close(mask.movedim(1, -1), expected, rtol=0, atol=1e-13)
+    assert_close(F.topk_mask(scores, 2.5, dim=1).sum(1), 2.5, rtol=0, atol=1e-13)
     hard = F.topk_mask(scores, 3, 1e-6, 1)
     assert_close(hard.sum(1), 3.0, rtol=0, atol=1e-9)
     highest = scores.topk(3, dim=1).indices

@@ -11,12 +11,13 @@ from dataclasses import fields
 import numpy as np
 import pytest
 import torch
+from conftest import WIDE
 
 pytest.importorskip("triton", reason="the kernels need the package triton")
 
 from fitzpatrick.engines.triton import launch as engine
 from fitzpatrick.engines.triton import plan as planning
-from fitzpatrick.engines.triton.plan import Limits, Options, Problem
+from fitzpatrick.engines.triton.plan import Options, Problem
 from fitzpatrick.engines.triton.specs import SPECS
 from fitzpatrick.losses import FitzpatrickLoss, regularizers_by_name
 from fitzpatrick.torch._targets import Smoothed, smooth, working_dtype
@@ -30,25 +31,6 @@ OMEGAS = [name for name, spec in SPECS.items() if spec.takes_rows]
 MODES = [0.0, 0.5, 1.0, 2.0]
 DOUBLE, SINGLE, BFLOAT, HALF = torch.float64, torch.float32, torch.bfloat16, torch.float16
 TOLERANCE = {DOUBLE: 1e-12, SINGLE: 1e-5, BFLOAT: 1e-2, HALF: 2e-3}
-WIDE = {
-    "max_logistic_labels": 0,
-    "max_sparse_labels": 0,
-    "max_rows": 0,
-    "max_heavy_rows": 0,
-    "max_precise": 0,
-}
-
-
-@pytest.fixture
-def limit(monkeypatch):
-    """Change limits for a test."""
-
-    def change(**limits):
-        monkeypatch.setattr(planning, "LIMITS", Limits(**limits))
-        planning.plan_for.cache_clear()
-
-    yield change
-    planning.plan_for.cache_clear()
 
 
 @pytest.fixture(params=["registers", "wide"])

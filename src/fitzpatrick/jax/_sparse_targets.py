@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax.scipy.special import logsumexp
 
 from ..losses import Loss
+from ..sets._base import membership_tolerance
 from . import _derivatives
 from ._arguments import Scores
 
@@ -122,6 +123,10 @@ def loss_at_lists(loss: Loss, scores: Scores, targets: SparseTargets) -> jax.Arr
         left = jnp.zeros((n, 1), theta.dtype)
         if targets.rest == "bucket":
             left = jnp.maximum(1 - jnp.sum(values, axis=-1, keepdims=True), 0)
+            # where no class is left, a rounding error would have a loss of ∞
+            is_whole = jnp.sum(classes >= 0, axis=-1, keepdims=True) == k
+            slack = membership_tolerance(targets.values) * math.sqrt(max(classes.shape[1], 1))
+            left = jnp.where(is_whole & (left <= slack), 0, left)
         y = jnp.concatenate([values, jnp.where(is_empty[:, None], 1, left)], axis=-1)
         wide = jnp.pad(theta, ((0, 0), (0, 1)), constant_values=-jnp.inf)
         others = wide.at[rows, place].set(-jnp.inf)

@@ -10,8 +10,8 @@ inside of forward mode.
 :class:`_Computed` is for plain training: an engine is called without PyTorch's dispatcher, and
 computes the gradient of a mean or a sum in the forward pass, where the scores are at hand; the
 backward pass only rescales it. Without a reduction that would be a needless pass over the
-gradient, and in float16 a gradient that waits for the loss scale would underflow; in float64 all
-backward passes shall have the same digits, which two kernels do not promise. A compiled graph does
+gradient, and in float16 a gradient that waits for the loss scale would underflow. In float64 every
+backward pass returns the same digits, which two kernels do not promise. A compiled graph does
 without it, since it could not rescale in place. Entry-wise losses have an operator for it that
 returns both: the compiler fuses the rescaling with the backward pass of what stands before.
 """
@@ -94,7 +94,7 @@ def no_target_derivative() -> NoReturn:
 
 
 def _pull_back(ctx: Any, upstream: Tensor | None, by_theta: Rows, by_scale: Rows) -> Gradients:
-    """The derivatives in the scores and in the scale, as far as somebody asks for them."""
+    """The derivatives in the scores and in the scale that are asked for."""
     inputs = _saved_inputs(ctx)
     theta, target, scale, *others = inputs
     out: list[Tensor | None] = [None for _ in inputs]
@@ -409,7 +409,7 @@ def training_entries(
     return computed_loss(loss, pull_back, (gradient,) if is_fused else None, *given)
 
 
-# The operators have their derivatives themselves, too, for whoever calls them by name.
+# The operators themselves have derivatives, too, for calls by their names.
 for _operator, _function in (
     (operators.value, _Value),
     (operators.gradient, _Gradient),

@@ -21,7 +21,7 @@ from . import _reference as reference
 from ._arguments import rows_along
 from ._handles import LossCall, regularizer_of
 from ._stats import StatsRequest, stats_of, stats_of_numbers
-from ._targets import Scale, Smoothed, Target, parts_of, scale_vector, working_dtype
+from ._targets import Scale, Smoothed, Target, as_rows, parts_of, scale_vector, working_dtype
 from ._transform import KernelTransform
 
 _ENGINES = ("reference", "triton")
@@ -167,18 +167,13 @@ def compute(
     its factor are written into ``by_factor``.
     """
     out: tuple[Tensor, Tensor]
-    own_stats = stats if stats is not None and stats.target is target else None
-    has_numbers = own_stats is not None and takes_transforms(target, call)
-    is_late = own_stats is None or (call.engine != "reference" and not has_numbers)
-    if stats is not None and is_late:
-        stats.answer = stats_of(rows_along(theta, 1), stats.target, call.ignore_index)
     if call.engine == "reference":
-        if isinstance(target, Smoothed):
-            target = target.rows(theta.shape[1])
-        out = reference.compute(theta, target, scale, call, with_gradient, own_stats)
-        if stats is not None and stats.answer is None:
-            stats.answer = stats_of(theta, stats.target, call.ignore_index)
+        y = as_rows(target, theta.shape[1])
+        out = reference.compute(theta, y, scale, call, with_gradient, stats)
         return out
+    has_numbers = stats is not None and stats.target is target and takes_transforms(target, call)
+    if stats is not None and not has_numbers:
+        stats.answer = stats_of(rows_along(theta, 1), stats.target, call.ignore_index)
     kernel: Any = kernel_of(call.omega)
     wanted = with_value, with_gradient
     if not kernel.is_entrywise:
@@ -192,9 +187,9 @@ def compute(
             numbers = theta.new_empty((parts_of(target)[0].shape[0], 4), dtype=working)
         extras = launcher.Extras(factor, cap, by_factor, numbers)
         out = launcher.launch_loss(theta, target, scale, *loss, *wanted, in_place, extras)
-        if numbers is not None and own_stats is not None:
-            answer = numbers, own_stats.target, theta.shape[1], call.ignore_index
-            own_stats.answer = stats_of_numbers(*answer)
+        if numbers is not None and stats is not None:
+            answer = numbers, stats.target, theta.shape[1], call.ignore_index
+            stats.answer = stats_of_numbers(*answer)
         return out
     divisor, weight = (scale, None) if isinstance(scale, int) else (1, scale)
     if weight is not None:

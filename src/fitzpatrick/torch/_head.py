@@ -31,8 +31,6 @@ from ._operators import as_number, as_operator_arguments
 from ._reference import exact
 from ._stats import RowStats, StatsRequest
 from ._targets import (
-    Scale,
-    Target,
     Weighing,
     listed_rows,
     nan_of_nothing,
@@ -40,7 +38,7 @@ from ._targets import (
     scale_vector,
     working_dtype,
 )
-from ._transform import KernelTransform, Transform, cap_
+from ._transform import KernelTransform, Transform
 
 if TYPE_CHECKING:  # PyTorch may come without torch.distributed
     from ._sharded import ClassShard
@@ -61,7 +59,7 @@ ROWS_TOGETHER = 128
 ROWS_WITH_TEACHER = 4
 # Classes of a padded weight are a multiple of this.
 CLASSES_TOGETHER = 64
-# Beyond so many chunks a gradient of half precision is summed in float32. A sum that is rounded at
+# In more chunks than this a gradient of half precision is summed in float32. A sum rounded at
 # each of m steps is off by about the square root of (m + 1)/2 roundings: on a GPU by 2.3 times the
 # error of one product at 8 steps, and 3 times at 16 (benchmarks/gpu_head.py). A float32 buffer of
 # the weight's size would be most of the memory that chunks save there; a CPU has room for it.
@@ -71,8 +69,8 @@ MAX_ROUNDINGS = {"cuda": 16, "cpu": 1}
 class HeadCall(NamedTuple):
     """What is asked for besides tensors; it begins as a :class:`LossCall`.
 
-    ``chunk_size`` is 0 where it is for this module to choose. ``dtype`` is that of the products,
-    ``output_dtype`` that of the loss. A cap is 0 if scores, or a teacher's, are not capped.
+    A ``chunk_size`` of 0 leaves the choice to this module. Products are computed in ``dtype``, and
+    the loss is returned in ``output_dtype``. A cap of 0 is none, for the scores or the teacher's.
     """
 
     omega: str
@@ -95,11 +93,15 @@ class HeadCall(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """A linear layer and its input: rows x (n, h), weight (k, h), bias (k,) or None."""
+    """A linear layer and its input: rows x (n, h), weight (k, h), bias (k,) or None.
+
+    A learned ``scale``, of one number, multiplies the scores once they are capped.
+    """
 
     x: Tensor
     weight: Tensor
     bias: Tensor | None = None
+    scale: Tensor | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -115,10 +117,19 @@ class Layer(NamedTuple):
         """The layer of rows (n, h) of an input of more axes."""
         return self._replace(x=self.x.reshape(math.prod(self.x.shape[:-1]), self.x.shape[-1]))
 
-    def scaled_by(self, transform: Transform) -> "Layer":
-        """A layer whose scores are scaled: by its features, which are fewer than the scores."""
-        bias = None if self.bias is None else transform.scale(self.bias)
-        return Layer(transform.scale(self.x), self.weight, bias)
+    def scaled_by(self, transform: Transform, *, is_whole: bool = True) -> tuple["Layer", float]:
+        """A layer whose scores are scaled, and their cap, 0 without one.
+
+        Features are scaled instead of scores, since they are fewer. A learned factor stays outside
+        of a cap, and of a layer that has some of the classes alone.
+        """
+        factor, cap = transform.factor, transform.softcap or 0.0
+        if isinstance(factor, Tensor) and (cap or not is_whole):
+            return self._replace(scale=factor.to(self.x.device)), cap
+        scaling = transform._replace(softcap=None)
+        bias = None if self.bias is None else scaling.apply(self.bias)
+        # the cap of scores that are scaled already
+        return Layer(scaling.apply(self.x), self.weight, bias), cap and cap * float(factor)
 
 
 class Teacher:
@@ -131,40 +142,21 @@ class Teacher:
         self.shape = layer.shape
 
     def __getitem__(self, now: slice) -> Tensor:
-        x, weight, bias = self._layer
+        x, weight, bias, _ = self._layer
         bias = None if bias is None else bias.to(weight.dtype)
         scores = torch.nn.functional.linear(x[now].to(weight.dtype), weight, bias)
         if self._call.teacher_softcap:
-            cap_(scores, self._call.teacher_softcap)
+            KernelTransform(None, self._call.teacher_softcap).apply_(scores)
         return link_along(self._call.omega, scores.to(working_dtype(scores)))
 
 
 def _kept(target: Any, ignore_index: int) -> Tensor | None:
-    """The numbers of the rows that count; None where all do, or nobody may ask a GPU for them."""
+    """The indices of the rows that count; None if all do, or while a CUDA graph is captured."""
     if target.ndim == 2 or (target.is_cuda and torch.cuda.is_current_stream_capturing()):
         return None  # kernels give ignored rows a gradient of zeros
     counts = target != ignore_index if target.ndim == 1 else listed_rows(target)
     kept = counts.nonzero()[:, 0]
     return None if len(kept) == len(target) else kept
-
-
-def chunk_loss(
-    scores: Tensor,
-    target: Target,
-    scale: Scale,
-    call: LossCall,
-    with_gradient: bool,
-    shard: "ClassShard | None",
-    stats: StatsRequest | None = None,
-    transform: KernelTransform | None = None,
-) -> tuple[Tensor, Tensor]:
-    """The losses of a chunk of rows, and their gradient, which may lie over the scores."""
-    if shard is not None:
-        return shard.compute(scores, target, scale, call, scores.dtype)
-    options: dict[str, Any] = {"stats": stats, "transform": transform}
-    if not with_gradient:
-        return compute(scores, target, scale, call, with_gradient=False, **options)[0], scores
-    return compute(scores, target, scale, call, in_place=True, **options)
 
 
 def _width(layer: Layer, call: HeadCall) -> int:
@@ -219,7 +211,7 @@ def _solve(
     shard: "ClassShard | None" = None,
     stats: RowStats | None = None,
 ) -> tuple[Tensor, Gradients]:
-    """The loss, and those gradients that are wanted, of x, weight and bias.
+    """The loss, and those gradients that are wanted, of x, weight, bias and scale.
 
     ``parts`` is a target, or the rows, the weight and perhaps the bias of a teacher. With an
     ``upstream`` gradient it multiplies the rows, and the loss is of no use. The numbers of rows
@@ -257,9 +249,11 @@ def _solve(
     )
     divisor = weighing.divisor(target, working)
     weights: Any = None
-    is_capped_late = shard is None and call.label_smoothing == 0
-    is_capped_late = is_capped_late and takes_transforms(target, call.loss)
-    transform = KernelTransform(None, call.softcap) if is_capped_late else None
+    transform = None
+    if call.softcap or layer.scale is not None:
+        transform = KernelTransform(layer.scale, call.softcap)
+    is_in_kernel = shard is None and call.label_smoothing == 0
+    is_in_kernel = is_in_kernel and takes_transforms(target, call.loss)
     if target.ndim == 3 and call.label_smoothing == 0:  # all together, in a few small kernels
         _, weights = weighing.weigh(target, working, divisor)
     step = rows_of_chunk(n, width, layer.weight, call, shard)
@@ -278,7 +272,11 @@ def _solve(
             torch.mm(some, w.T, out=scores)
         else:
             torch.addmm(bias, some, w.T, out=scores)
-        slopes = cap_(scores, call.softcap) if call.softcap and not is_capped_late else None
+        kept_scores = by_factor = None
+        if transform is not None and not is_in_kernel:
+            kept_scores = transform.apply_(scores)
+        elif wanted[3]:
+            by_factor = values.new_empty(len(some))
         if width != k and sees_all:
             scores[:, k:] = -math.inf
         seen = scores if sees_all else scores[:, :k]
@@ -291,18 +289,25 @@ def _solve(
         if upstream is not None:
             factors = scale_vector(scale, seen, parts_of(y)[0], call.ignore_index)
             scale = factors * (upstream[now] if upstream.ndim else upstream).to(working)
-        given = seen, y, scale, call.loss, any(wanted), shard, request, transform
-        values[place], gradient = chunk_loss(*given)
+        if shard is not None:
+            values[place], gradient = shard.compute(seen, y, scale, call.loss, dtype)
+        else:
+            values[place], gradient = compute(
+                seen, y, scale, call.loss, with_gradient=any(wanted), in_place=any(wanted),
+                stats=request, transform=transform if is_in_kernel else None, by_factor=by_factor,
+            )  # fmt: skip
         if stats is not None and request is not None:
             for numbers, some_numbers in zip(stats, request.answer, strict=True):
                 numbers[place] = some_numbers
+        if not any(wanted):
+            continue
         if gradient.shape[1] != width:
             if gradient.data_ptr() != scores.data_ptr():
                 seen.copy_(gradient)
             gradient = scores  # zero beyond k, as the padded weight is
-        if slopes is not None:
-            gradient = gradient.mul_(slopes)
-        sums.add(gradient, some, place)
+        if transform is not None and kept_scores is not None:
+            by_factor = transform.pull_back_(gradient, kept_scores)
+        sums.add(gradient, some, place, by_factor)
     by_x, *others = sums.gradients()
     if by_x is not None and shard is not None:
         by_x = shard.sum(by_x)  # each process has the products with its own classes
@@ -317,16 +322,20 @@ class _Sums:
 
     def __init__(self, layer: Layer, w: Tensor, wanted: Any, dtype: torch.dtype) -> None:
         self._layer, self._w = layer, w
-        self._by_x = self._by_weight = self._by_bias = None
+        self._by_x = self._by_weight = self._by_bias = self._by_scale = None
         if wanted[0]:
             self._by_x = torch.zeros_like(layer.x, memory_format=torch.contiguous_format)
         if wanted[1]:
             self._by_weight = w.new_empty(w.shape, dtype=dtype)
         if wanted[2]:
             self._by_bias = w.new_zeros(len(w), dtype=working_dtype(w))
+        if wanted[3]:
+            self._by_scale = w.new_zeros((), dtype=working_dtype(w))
         self._is_empty = True
 
-    def add(self, gradient: Tensor, x: Tensor, place: slice | Tensor) -> None:
+    def add(
+        self, gradient: Tensor, x: Tensor, place: slice | Tensor, by_scale: Tensor | None
+    ) -> None:
         """A chunk: the gradient of its scores, its rows of the input, and which ones they are."""
         w, by_x = self._w, self._by_x
         if by_x is not None:
@@ -338,18 +347,23 @@ class _Sums:
             _accumulate(self._by_weight, gradient, x, beta=0 if self._is_empty else 1)
         if self._by_bias is not None:
             self._by_bias += gradient.sum(0, dtype=self._by_bias.dtype)
+        if self._by_scale is not None and by_scale is not None:
+            self._by_scale += by_scale.sum()
         self._is_empty = False
 
     def gradients(self) -> Gradients:
-        """Those of x, weight and bias, without padded classes."""
+        """Those of x, weight, bias and scale, without padded classes."""
         k, by_weight, by_bias = len(self._layer.weight), self._by_weight, self._by_bias
+        by_scale = self._by_scale
         if by_weight is not None:
             if self._is_empty:
                 by_weight.zero_()
             by_weight = by_weight[:k].to(self._layer.weight.dtype)
         if by_bias is not None and self._layer.bias is not None:
             by_bias = by_bias[:k].to(self._layer.bias.dtype)
-        return self._by_x, by_weight, by_bias
+        if by_scale is not None and self._layer.scale is not None:
+            by_scale = by_scale.to(self._layer.scale.dtype)
+        return self._by_x, by_weight, by_bias, by_scale
 
 
 def _accumulation_dtype(layer: Layer, call: HeadCall, n_chunks: int) -> torch.dtype:
@@ -380,9 +394,9 @@ def _pull_back(
             "the backward pass of a linear loss cannot be mapped (vmap, is_grads_batched); "
             f"{_UNFUSED}"
         )
-    *layer, weight = tensors[:4]
+    *layer, weight = tensors[:5]
     if gradients is None:
-        given = Layer(*layer), tensors[4:], weight, call, needed[:3]
+        given = Layer(*layer), tensors[5:], weight, call, needed[:4]
         _, gradients = _solve(*given, upstream, shard)
     else:
         gradients = tuple(g if g is None else scale_(g, upstream, call.engine) for g in gradients)
@@ -394,63 +408,49 @@ def _pull_back(
     return gradients
 
 
-@custom_op("fitzpatrick::linear_loss", mutates_args=())
-def linear_loss(
-    x: Tensor,
-    linear_weight: Tensor,
-    linear_bias: Tensor | None,
-    weight: Tensor | None,
-    upstream: Tensor | None,
-    parts: Sequence[Tensor],
-    wanted: list[bool],
-    omega: str,
-    tightness: float,
-    engine: str,
-    ignore_index: int,
-    reduction: str,
-    label_smoothing: float,
-    chunk_size: int,
-    accumulate_dtype: torch.dtype | None,
-    dtype: torch.dtype,
-    output_dtype: torch.dtype,
-    softcap: float,
-    teacher_softcap: float,
-    symbolic_tightness: Tensor | None,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The loss and its gradients in x, weight and bias as an operator, for compilers.
+def _compute_linear_loss(*arguments: Any) -> tuple[Tensor, ...]:
+    """The loss and its gradients in x, weight, bias and scale; empty if they are not wanted.
 
-    A gradient that is not wanted is empty.
+    The arguments are the layer, the class weights, the upstream gradient, the parts of the target,
+    which gradients are wanted, a :class:`HeadCall`, and its tightness where that is a symbol.
     """
-    c = as_number(tightness, symbolic_tightness)
-    call = HeadCall(
-        omega, c, engine, ignore_index, reduction, label_smoothing, chunk_size, accumulate_dtype,
-        dtype, output_dtype, softcap, teacher_softcap,
-    )  # fmt: skip
-    layer = Layer(x, linear_weight, linear_bias)
-    loss, gradients = _solve(layer, parts, weight, call, wanted, upstream)
-    by_x, by_weight, by_bias = (x.new_empty(0) if g is None else g for g in gradients)
-    return loss, by_x, by_weight, by_bias
+    weight, upstream, parts, wanted = arguments[4:8]
+    call = HeadCall(*arguments[8:-1])
+    call = call._replace(tightness=as_number(call.tightness, arguments[-1]))
+    loss, gradients = _solve(Layer(*arguments[:4]), parts, weight, call, wanted, upstream)
+    return loss, *(loss.new_empty(0) if g is None else g for g in gradients)
+
+
+# for compilers
+linear_loss = custom_op(
+    "fitzpatrick::linear_loss",
+    _compute_linear_loss,
+    mutates_args=(),
+    schema="(Tensor x, Tensor linear_weight, Tensor? linear_bias, Tensor? scale, Tensor? weight, "
+    "Tensor? upstream, Tensor[] parts, bool[] wanted, str omega, float tightness, str engine, "
+    "int ignore_index, str reduction, float label_smoothing, int chunk_size, "
+    "ScalarType? accumulate_dtype, ScalarType dtype, ScalarType output_dtype, float softcap, "
+    "float teacher_softcap, Tensor? symbolic_tightness) "
+    "-> (Tensor, Tensor, Tensor, Tensor, Tensor)",
+)
 
 
 @linear_loss.register_fake
-def _(
-    x: Tensor, linear_weight: Tensor, linear_bias: Tensor | None, *others: Any
-) -> tuple[Tensor, ...]:
-    _weight, _upstream, _parts, wanted, *call, _symbolic_tightness = others
-    asked = HeadCall(*call)
-    shape = x.shape[:1] if asked.reduction == "none" else ()
-    loss = x.new_empty(shape, dtype=asked.output_dtype)
+def _(*arguments: Any) -> tuple[Tensor, ...]:
+    layer, wanted, call = arguments[:4], arguments[7], HeadCall(*arguments[8:-1])
+    x = layer[0]
+    loss = x.new_empty(x.shape[:1] if call.reduction == "none" else (), dtype=call.output_dtype)
     gradients = [
         x.new_empty(0) if part is None or not want else part.new_empty(part.shape)
-        for part, want in zip((x, linear_weight, linear_bias), wanted, strict=True)
+        for part, want in zip(layer, wanted, strict=True)
     ]
     return loss, *gradients
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    *tensors, _upstream, parts, _wanted = inputs[:7]
-    *ctx.call, symbolic_tightness = inputs[7:]
-    ctx.nothing = None, None, [None] * len(parts), *[None] * (len(inputs) - 6)
+    *tensors, _upstream, parts, _wanted = inputs[:8]
+    *ctx.call, symbolic_tightness = inputs[8:]
+    ctx.nothing = None, None, [None] * len(parts), *[None] * (len(inputs) - 7)
     ctx.is_fused = _is_fused(HeadCall(*ctx.call))
     gradients = output[1:]
     saved = gradients if ctx.is_fused else (*tensors, symbolic_tightness, *parts)
@@ -462,13 +462,13 @@ def _pull_back_operator(ctx: Any, upstream: Tensor | None, *further: Tensor | No
     if any(g is not None for g in further):
         raise NotImplementedError(ONE_DERIVATIVE)
     if upstream is None:
-        return None, None, None, *ctx.nothing
-    needed = list(ctx.needs_input_grad[:3])
+        return None, None, None, None, *ctx.nothing
+    needed = list(ctx.needs_input_grad[:4])
     if ctx.is_fused:
         gradients = [g * upstream.to(g.dtype) for g in ctx.saved_tensors]
     else:
-        *tensors, symbol = ctx.saved_tensors[:5]
-        parts = ctx.saved_tensors[5:]
+        *tensors, symbol = ctx.saved_tensors[:6]
+        parts = ctx.saved_tensors[6:]
         _, *gradients = linear_loss(*tensors, upstream, parts, needed, *ctx.call, symbol)
     asked = (g if need else None for g, need in zip(gradients, needed, strict=True))
     return *asked, *ctx.nothing

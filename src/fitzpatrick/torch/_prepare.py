@@ -5,9 +5,6 @@ Arguments are checked once, here, and become rows: labels (n,), proportions (n, 
 ranks also agree on their arguments here, before anything else travels.
 """
 
-# ruff: noqa: A002  # ``input`` is PyTorch's name
-
-from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, SupportsIndex
 
 import torch
@@ -17,6 +14,7 @@ from .._validation import as_tightness
 from . import _arguments as arguments
 from ._engines import check_engine, choose_engine, entmax_alpha
 from ._handles import LossCall, regularizer_of
+from ._head import Layer
 from ._sparse_targets import (
     ClassTarget,
     SparseTargets,
@@ -35,7 +33,7 @@ if TYPE_CHECKING:  # PyTorch may come without it
 
 
 class ClassOptions(NamedTuple):
-    """The options that all class losses share."""
+    """The options of class losses; a plain loss has an axis, and a head the last ones."""
 
     weight: Tensor | None = None
     ignore_index: SupportsIndex = -100
@@ -48,14 +46,16 @@ class ClassOptions(NamedTuple):
     dim: SupportsIndex | None = None
     row_groups: tuple["ProcessGroup", ...] = ()  # of a DTensor, with other rows
     transform: Transform | None = None  # of scores that are not transformed yet
+    chunk_size: SupportsIndex | None = None
+    accumulate_dtype: torch.dtype | None = None
 
 
 class ClassRows(NamedTuple):
     """A class loss that is ready to be computed.
 
     The target is labels (n,), proportions (n, k) or lists (n, 2, m); k counts the classes of this
-    process, lists and labels count those of all. ``axis`` is that of the classes in the scores,
-    and ``shape`` that of the losses without a reduction. All tensors are ordinary if ``is_eager``.
+    process, while lists and labels number the classes of all. ``axis`` has the classes in the
+    scores, and losses without a reduction have ``shape``. All tensors are ordinary if ``is_eager``.
     """
 
     call: LossCall
@@ -72,28 +72,26 @@ class ClassRows(NamedTuple):
 
 
 def prepare(
-    omega: str,
-    tightness: float,
-    input: Tensor,
-    target: ClassTarget,
-    options: ClassOptions,
-    find_axis: Callable[[], tuple[tuple[int, ...], int]],
-    details: Callable[[], tuple[object, ...]] | None = None,
+    omega: str, tightness: float, scores: Tensor | Layer, target: ClassTarget, options: ClassOptions
 ) -> ClassRows:
-    """Check the arguments of a class loss.
+    """Check the arguments of a class loss, of scores or of the layer that would compute them.
 
-    ``input`` is the scores, or the features of a layer, which ``find_axis`` checks: it returns the
-    shape of the scores and the axis of their classes. ``details`` checks what else a layer was
-    given, on which all ranks have to agree; they then look at that, even on a GPU.
+    The ranks that share a layer agree on more, and look at that even on a GPU.
     """
     weight, group = options.weight, options.process_group
+    is_layer = isinstance(scores, Layer)
+    x = scores.x if isinstance(scores, Layer) else scores
     target = from_sparse_tensor(target)
-    parts = input, *tensors_of(target), weight
-    eager = arguments.is_eager(*[x for x in parts if isinstance(x, Tensor)])
-    look = arguments.looks_at_values(options.validate, input, eager)
+    parts = x, *tensors_of(target), weight
+    eager = arguments.is_eager(*[part for part in parts if isinstance(part, Tensor)])
+    look = arguments.looks_at_values(options.validate, x, eager)
 
-    def check() -> tuple[tuple[int, ...], int, LossCall, float, tuple[object, ...]]:
-        shape, axis = find_axis()
+    def check() -> tuple[tuple[int, ...], int, LossCall, float]:
+        if isinstance(scores, Layer):
+            arguments.check_layer(*scores[:3])
+            arguments.check_accumulate_dtype(options.accumulate_dtype, scores.weight.dtype)
+        shape = tuple(scores.shape)
+        axis = len(shape) - 1 if is_layer else arguments.class_dim(x, options.dim)
         smoothing = arguments.check_options(
             options.reduction, options.label_smoothing, options.validate
         )
@@ -101,13 +99,13 @@ def prepare(
             options.ignore_index, "ignore_index must be a class index"
         )
         if isinstance(target, SparseTargets):
-            check_sparse_target(target, input, shape, axis)
+            check_sparse_target(target, x, shape, axis)
             _check_rest(target, omega, options, smoothing)
         else:
-            arguments.check_target(target, input)
+            arguments.check_target(target, x)
             arguments.check_class_target(target, shape, axis, ignore_index)
         if weight is not None:
-            arguments.check_weight(weight, input)
+            arguments.check_weight(weight, x)
             if weight.ndim != 1:
                 given = tuple(weight.shape)
                 raise ValueError(f"weight must have one entry per class, got shape {given}")
@@ -115,28 +113,30 @@ def prepare(
         if group is None:
             has_labels = isinstance(target, Tensor) and not target.is_floating_point()
             has_labels = has_labels and smoothing == 0
-            engine = choose_engine(engine, input, omega, has_labels=has_labels)
+            engine = choose_engine(engine, x, omega, has_labels=has_labels)
         else:
             _check_shared(options)
             engine = "reference"
         call = LossCall(omega, as_tightness(tightness), engine, ignore_index)
-        return shape, axis, call, smoothing, () if details is None else details()
+        return shape, axis, call, smoothing
 
     shard = None
     if group is None:
-        shape, axis, call, smoothing, _ = check()
+        shape, axis, call, smoothing = check()
         n_classes: Tensor | int = shape[axis]
     else:
         from ._sharded import describe, meet, telling_others
 
-        looks_at_sizes = look or details is not None
-        with telling_others(group, input.device, looks_at_sizes):
-            shape, axis, call, smoothing, others = check()
-        agreed = regularizer_of(omega), *call[1:], options.reduction, smoothing, weight, *others
-        places = tensors_of(target)[0]
-        agreed = *agreed, isinstance(target, SparseTargets)
-        own = describe(shape, axis, input.dtype, places, *agreed, look=look)
-        shard = meet(group, own, input.device, look=looks_at_sizes)
+        looks_at_sizes = look or is_layer
+        with telling_others(group, x.device, looks_at_sizes):
+            shape, axis, call, smoothing = check()
+        agreed: list[object] = [regularizer_of(omega), *call[1:], options.reduction, smoothing]
+        agreed += [weight, isinstance(target, SparseTargets), *(options.transform or ())]
+        if is_layer:
+            agreed += [arguments.as_chunk_size(options.chunk_size), arguments.product_dtype(x)]
+            agreed += [x.requires_grad and torch.is_grad_enabled()]
+        own = describe(shape, axis, x.dtype, tensors_of(target)[0], *agreed, look=look)
+        shard = meet(group, own, x.device, look=looks_at_sizes)
         n_classes = shard.n_classes
     if isinstance(n_classes, int):
         if n_classes == 0:
@@ -147,12 +147,12 @@ def prepare(
         if weight is not None:
             arguments.check_class_weight(weight, n_classes, look and smoothing > 0)
     if isinstance(target, SparseTargets):
-        # nobody knows here how many classes all processes have, unless values are looked at
+        # how many classes all processes have together is known only where values are looked at
         if look:
             check_lists(target, int(n_classes))
         most = None if isinstance(n_classes, Tensor) else n_classes
         by_kernel = eager and call.engine == "triton"
-        rows = target.lists(most, working_dtype(input), by_kernel=by_kernel)
+        rows = target.lists(most, working_dtype(x), by_kernel=by_kernel)
     elif target.is_floating_point():
         rows = arguments.rows_along(target, axis)
         if look and shard is None:
@@ -172,7 +172,7 @@ def prepare(
 
 
 def _check_rest(target: SparseTargets, omega: str, options: ClassOptions, smoothing: float) -> None:
-    """Raise if there is a bucket, and something that wants to know what is in it."""
+    """Raise if there is a bucket together with an option that needs to know its classes."""
     if target.rest != "bucket":
         return
     reason = ""

@@ -26,8 +26,8 @@ from ..engines.targets import FloatArray, Scratch, SparseTargets, TargetForm
 from ..regularizers import Indicator
 from ..sets import Simplex
 from ._handles import LossCall, regularizer_of
-from ._stats import StatsRequest, stats_of_numbers
-from ._targets import PADDING, REST, Scale, listed_rows, rows_of_lists
+from ._stats import StatsRequest, stats_of, stats_of_numbers
+from ._targets import PADDING, REST, Scale, listed_rows, rows_of_lists, working_dtype
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -374,14 +374,19 @@ def compute(
     The scores themselves are in place of gradients that are not asked for. Compiled rows answer a
     request for numbers of the target in the pass that computes the losses.
     """
+    numbers = None
     if target.ndim == 1 and _is_perceptron(call.omega):
-        return _compute_perceptron(theta, target, scale, call, with_gradient)
-    rows = _bind(theta, target, scale, call, stats is not None)
-    out = rows.value_and_gradient(theta.dtype) if with_gradient else (rows.value(), theta)
-    numbers = getattr(rows.bound, "stats", None)
-    if stats is not None and numbers is not None:
-        numbers = torch.from_numpy(numbers).to(rows.theta.dtype)
-        stats.answer = stats_of_numbers(numbers, target, theta.shape[1], call.ignore_index)
+        out = _compute_perceptron(theta, target, scale, call, with_gradient)
+    else:
+        has_numbers = stats is not None and stats.target is target
+        rows = _bind(theta, target, scale, call, has_numbers)
+        out = rows.value_and_gradient(theta.dtype) if with_gradient else (rows.value(), theta)
+        numbers = getattr(rows.bound, "stats", None)
+    if stats is not None and numbers is None:
+        stats.answer = stats_of(theta, stats.target, call.ignore_index)
+    elif stats is not None:
+        found = torch.from_numpy(numbers).to(working_dtype(theta))
+        stats.answer = stats_of_numbers(found, target, theta.shape[1], call.ignore_index)
     return out
 
 

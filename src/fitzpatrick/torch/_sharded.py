@@ -7,8 +7,8 @@ Each process has the scores of some classes, next to one another and in the orde
 a loss needs of whole rows, sums and a maximum, is reduced over the group: a few numbers a row,
 never the scores. The formulas are the core's, ``solve_shard`` of a regularizer.
 
-The loss is the same number on every rank, and a rank's gradient is that in its own scores. So the
-gradient of the loss that comes in is the same on all ranks, too, and is not summed over them.
+The loss is the same number on every rank, and each rank has the gradient in its own scores. So the
+upstream gradient is the same on all ranks, too, and is not summed over them.
 """
 
 # ruff: noqa: A002  # ``input`` is PyTorch's name
@@ -25,6 +25,7 @@ from typing import Any
 import torch
 import torch.distributed as distributed
 from torch import Tensor
+from torch.autograd import Function
 from torch.distributed import ProcessGroup, ReduceOp
 from torch.distributed.tensor import DTensor, Partial, Replicate
 from torch.distributed.tensor import Shard as ShardPlacement
@@ -35,7 +36,7 @@ from ..regularizers._base import Shard
 from ..sets._base import membership_tolerance
 from . import _reference as reference
 from ._arguments import class_dim
-from ._autograd import Gradients, computed_loss, no_target_derivative, refuse_derivative
+from ._autograd import Gradients, apply, computed_loss, no_target_derivative, refuse_derivative
 from ._handles import LossCall, regularizer_of
 from ._prepare import ClassOptions
 from ._sparse_targets import ClassTarget, SparseTargets
@@ -87,7 +88,7 @@ class ClassShard(Shard):
 
     Attributes:
         group: the processes that share the classes.
-        n_classes: how many all of them have; a tensor, as ``offset``, where nobody has looked.
+        n_classes: how many all of them have; like ``offset`` a tensor, unless values are looked at.
     """
 
     group: ProcessGroup
@@ -244,7 +245,7 @@ def meet(group: ProcessGroup, own: list[int], device: torch.device, *, look: boo
     """Find this process's place among the classes, from one small reduction over all ranks.
 
     Where values are looked at, raise on every rank if the arguments of one are wrong, or if they do
-    not agree. Elsewhere the answer stays on the device, and nobody waits for it.
+    not agree. Elsewhere the answer stays on the device, and the host does not wait for it.
     """
     rank = distributed.get_rank(group)
     table = [[0] * len(own) for _ in range(distributed.get_world_size(group))]
@@ -334,6 +335,24 @@ def loss_of_shard(
     is_left_out = (learned == 0) & ~torch.isfinite(rows)
     weighted = torch.where(is_left_out, 0.0, rows) * learned
     return weighted.sum() if is_summed else weighted
+
+
+class _SummedDerivative(Function):
+    """A number that all ranks have; each of them contributes to its derivative."""
+
+    @staticmethod
+    def forward(ctx: Any, number: Tensor, group: ProcessGroup) -> Tensor:
+        ctx.group = group
+        return number.view_as(number)
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> Gradients:
+        return all_reduce(upstream, "SUM", ctx.group), None
+
+
+def with_summed_derivative(number: Tensor, group: ProcessGroup) -> Tensor:
+    """A number that all ranks have, whose derivative is summed over them in the backward pass."""
+    return apply(_SummedDerivative, number, group)
 
 
 def from_dtensors(

@@ -68,7 +68,7 @@ class SparseTargets:
 
     @classmethod
     def from_sparse(cls, matrix: Tensor, rest: str | None = None) -> "SparseTargets":
-        """The entries of a sparse COO or CSR tensor (n, k); those of one place are summed."""
+        """The entries of a sparse COO or CSR tensor (n, k); duplicates are summed."""
         layout = getattr(matrix, "layout", None)
         if layout not in _SPARSE or matrix.ndim != 2:
             got = f"{layout} of shape {tuple(matrix.shape)}" if layout else type(matrix).__name__
@@ -130,20 +130,26 @@ class SparseTargets:
     ) -> Tensor:
         """The targets as lists (n, 2, m), in a dtype that has the digits of a class number.
 
-        ``num_classes`` is None where nobody knows it yet. Classes out of range stay there. Plain
+        ``num_classes`` is None where it is not known yet. Classes out of range stay there. Plain
         tensors may be given to a kernel.
         """
         dtype = torch.float64 if num_classes is None or num_classes > _MAX_SINGLE else dtype
-        if by_kernel and num_classes and self.indices.numel() and not self.values.requires_grad:
+        m = self.indices.shape[-1]
+        may_list_all = self.rest == "bucket" and num_classes is not None and m >= num_classes
+        by_kernel = by_kernel and not (may_list_all or self.values.requires_grad)
+        if by_kernel and num_classes and self.indices.numel():
             classes, values = (x.reshape(-1, x.shape[-1]) for x in (self.indices, self.values))
             return make_lists(classes, values, num_classes, self.rest, self.log_values, dtype)
         values = self.proportions(dtype)
         indices = self.indices.long().clamp(PADDING, num_classes).to(dtype)
-        if indices.shape[-1] == 0:
+        if m == 0:
             indices = torch.nn.functional.pad(indices, (0, 1), value=PADDING)
             values = torch.nn.functional.pad(values, (0, 1))
         if self.rest == "bucket":
             left = (1 - values.sum(-1, keepdim=True, dtype=torch.float64)).clamp(min=0)
+            if may_list_all:  # where no class is left, a rounding error would have a loss of ∞
+                is_whole = (self.indices >= 0).sum(-1, keepdim=True) == num_classes
+                left = left.masked_fill(is_whole & (left <= sum_tolerance(self.values)), 0.0)
             is_empty = (self.indices < 0).all(-1, keepdim=True)
             place = indices.new_full(left.shape, REST).masked_fill(is_empty, PADDING)
             indices = torch.cat([indices, place], -1)
@@ -206,6 +212,11 @@ def check_sparse_target(
         )
 
 
+def sum_tolerance(values: Tensor) -> float:
+    """How far from 1 the values of a row may sum."""
+    return membership_tolerance(values) * max(1.0, math.sqrt(values.shape[-1]))
+
+
 def check_lists(target: SparseTargets, num_classes: int) -> None:
     """Raise with the first row whose classes or values are wrong."""
     indices, values, is_log = target.indices.long(), target.values, target.log_values
@@ -253,7 +264,7 @@ def check_lists(target: SparseTargets, num_classes: int) -> None:
         total = (is_class & (values > -math.inf)).any(-1).double()
     else:
         total = SparseTargets(indices, values, None, is_log).proportions(torch.float64).sum(-1)
-    tolerance *= max(1.0, math.sqrt(indices.shape[-1]))
+    tolerance = sum_tolerance(values)
     is_wrong = total > 1 + tolerance
     if target.rest is None:
         is_wrong |= total < 1 - tolerance

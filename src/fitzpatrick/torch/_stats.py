@@ -1,4 +1,4 @@
-"""By-products of a loss: what evaluation and policy gradients want to know of the same scores."""
+"""By-products of a loss: numbers of the same scores for evaluation and policy gradients."""
 
 from typing import Any, NamedTuple
 
@@ -66,7 +66,7 @@ def _own_targets(target: Tensor, k: int, ignore_index: int) -> tuple[Tensor | No
 
 
 def stats_of_numbers(numbers: Tensor, target: Tensor, k: int, ignore_index: int) -> RowStats:
-    """What compiled rows (n, 4) tell, without that of rows that count for nothing."""
+    """The numbers (n, 4) of compiled rows, with zeros for rows that count for nothing."""
     _, y = _own_targets(target, k, ignore_index)
     counts = (y > 0).any(-1)
     log_sum_exp, entropy, score, is_correct = numbers.unbind(-1)

@@ -95,9 +95,8 @@ def soft_sort(
     r"""The values of the last axis in increasing order, as a differentiable function.
 
     The projection of (1, …, n)/strength onto the permutahedron of the values: sorted values for a
-    small strength, and their mean for a large one. For ``"kl"`` the projection is that of
-    :func:`soft_rank` in the logarithm: exp(−values) is sorted. The arguments are those of
-    :func:`soft_rank`.
+    small strength, and their mean for a large one. With ``"kl"``, exp(−values) is sorted by the
+    projection in KL, as in :func:`soft_rank`, whose arguments these are.
 
     Example:
         >>> values = torch.tensor([[8.0, 0.0, 5.0, 3.0, 2.0, 1.0, 6.0, 7.0, 9.0]])

@@ -121,7 +121,7 @@ def smooth(
 class Weighing(NamedTuple):
     """How the rows of a class loss count.
 
-    ``weight`` and ``n_classes`` are of all classes, those of ``shard`` and of other processes.
+    ``weight`` and ``n_classes`` are of all classes: of ``shard`` and of the other processes.
     ``row_groups`` are processes that have other rows of the batch.
     """
 

@@ -5,12 +5,15 @@ the score −∞, stay masked.
 """
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
 
 from ._arguments import as_float
+
+if TYPE_CHECKING:  # PyTorch may come without it
+    from torch.distributed import ProcessGroup
 
 
 def _as_positive(value: float, name: str) -> float:
@@ -54,6 +57,17 @@ class Transform(NamedTuple):
         scale = scale.reshape(()) if isinstance(scale, Tensor) else scale
         return scale / self.temperature
 
+    def with_shared_derivative(self, group: "ProcessGroup | None") -> "Transform":
+        """These options where each process of a group has some of the classes.
+
+        The derivative in a learned scale is a sum over all of them.
+        """
+        if group is None or not isinstance(self.logit_scale, Tensor):
+            return self
+        from ._sharded import with_summed_derivative
+
+        return self._replace(logit_scale=with_summed_derivative(self.logit_scale, group))
+
     @property
     def in_kernel(self) -> "KernelTransform":
         """What a kernel is told."""
@@ -61,18 +75,6 @@ class Transform(NamedTuple):
         if isinstance(factor, Tensor):
             return KernelTransform(factor.detach(), self.softcap or 0.0)
         return KernelTransform(None if factor == 1 else factor, self.softcap or 0.0)
-
-    @property
-    def cap(self) -> float:
-        """The cap of scores that are multiplied already; 0 without one."""
-        if self.softcap is None:
-            return 0.0
-        if isinstance(self.logit_scale, Tensor):
-            raise NotImplementedError(
-                "a head with softcap takes a number as logit_scale, not a tensor; pass "
-                "logit_scale.item(), or use the loss of the scores"
-            )
-        return self.softcap * float(self.factor)
 
     def scale(self, x: Tensor) -> Tensor:
         """``x`` times the factor, in its own dtype."""
@@ -83,23 +85,40 @@ class Transform(NamedTuple):
         """The scores that a loss sees, differentiable."""
         if self.softcap is None and not isinstance(self.factor, Tensor):
             return self.scale(scores)
-        # masked classes stay out of the factor's derivative, too
-        is_masked = scores == -math.inf
-        x = scores.masked_fill(is_masked, 0.0)
+        # masked classes stay out of the factor's derivative, and so does NaN in an ignored row
+        is_left = ~(scores > -math.inf)
+        x = scores.masked_fill(is_left, 0.0)
         x = x if self.softcap is None else torch.tanh(x / self.softcap) * self.softcap
-        return torch.where(is_masked, scores, self.scale(x))
+        return torch.where(is_left, scores, self.scale(x))
 
 
 class KernelTransform(NamedTuple):
-    """A factor of scores, or None, and a cap before it, or 0, inside of a kernel."""
+    """A factor of scores, or None, and a cap before it, or 0, where nothing is differentiated."""
 
     factor: Tensor | float | None
     cap: float
 
+    def apply_(self, scores: Tensor) -> Tensor:
+        """Change scores in place; returns what :meth:`pull_back_` needs, in float32 or float64.
 
-def cap_(scores: Tensor, cap: float) -> Tensor:
-    """Cap scores in place; returns the derivatives of what they become, in float32 or float64."""
-    wide = scores if scores.dtype == torch.float64 else scores.float()
-    ratio = torch.tanh(wide / cap)
-    scores.copy_(torch.where(wide == -math.inf, wide, ratio * cap))
-    return 1 - ratio * ratio
+        That is the capped scores over their cap, or the scores if there is no cap.
+        """
+        wide = scores.to(torch.float64 if scores.dtype == torch.float64 else torch.float32)
+        kept = torch.tanh(wide / self.cap) if self.cap else wide.clone()
+        seen = self._capped(kept) if self.factor is None else self._capped(kept) * self.factor
+        scores.copy_(torch.where(wide == -math.inf, wide, seen))
+        return kept
+
+    def pull_back_(self, gradient: Tensor, kept: Tensor) -> Tensor | None:
+        """The gradient of the scores in place; returns the derivative in the factor."""
+        # neither masked classes nor ignored rows, whose gradient is zero, make it NaN
+        kept = torch.where(kept.isfinite(), kept, 0.0)
+        by_factor = None if self.factor is None else (gradient * self._capped(kept)).sum()
+        if self.cap:
+            gradient.mul_(1 - kept * kept)
+        if self.factor is not None:
+            gradient.mul_(self.factor)
+        return by_factor
+
+    def _capped(self, kept: Tensor) -> Tensor:
+        return kept * self.cap if self.cap else kept

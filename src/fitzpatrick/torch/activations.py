@@ -21,7 +21,6 @@ from torch import Tensor, nn
 
 from .._validation import as_tightness, check_order
 from ..regularizers import Regularizer, Tsallis
-from ..regularizers.norm import Norm
 from . import _arguments as arguments
 from ._autograd import computed_loss
 from ._engines import choose_engine, compute_probabilities, has_probability_kernel
@@ -223,8 +222,8 @@ def _tsallis(q: Tensor, alpha: Tensor) -> Tensor:
 def _loss_of_orders(input: Tensor, target: Tensor, alpha: Tensor, options: ClassOptions) -> Tensor:
     """Ω(y) − Ω(p) + ⟨p − y, θ⟩, differentiable in α, which has the shape of class indices."""
     arguments.check_scores(input)
-    axis = arguments.class_dim(input, options.dim)
-    rows = prepare("entmax15", 0.0, input, target, options, lambda: (input.shape, axis))
+    rows = prepare("entmax15", 0.0, input, target, options)
+    axis = rows.axis
     arguments.check_parameters(alpha, input, "alpha", 1, 2)
     # one for all rows has no axes
     by_row = alpha.unsqueeze(axis) if alpha.ndim == input.ndim - 1 else alpha
@@ -248,22 +247,18 @@ def _loss_of_orders(input: Tensor, target: Tensor, alpha: Tensor, options: Class
         weights = torch.where(y == rows.call.ignore_index, 0.0, weights)
         weights = torch.where(is_label.any(-1) | (weights == 0), weights, torch.nan)
         y = is_label
+    theta = theta.masked_fill((weights == 0)[:, None], 0.0)  # rows that count for nothing
     p = entmax_rows(theta, orders, None, EntmaxCall("", 0.0, "reference"))
     y, orders = y.to(dtype), orders.to(dtype)[:, None]
     shifted = theta - theta.detach().amax(-1, keepdim=True)
-    # a masked class has neither
-    gap = torch.where((p == 0) & (y == 0), 0.0, (p - y) * shifted).sum(-1)
-    loss = _tsallis(y, orders) - _tsallis(p, orders) + gap
+    # a masked class has neither, and the score −∞
+    gap = (p - y) * torch.where((p == 0) & (y == 0), 0.0, shifted)
+    loss = _tsallis(y, orders) - _tsallis(p, orders) + gap.sum(-1)
     loss = torch.where(loss < 0, loss - loss.detach(), loss)  # a rounding error
-    loss = torch.where(weights == 0, 0.0, loss) * weights
+    loss = loss * weights
     loss = loss.reshape(rows.shape) if options.reduction == "none" else loss.sum()
     loss = loss if nan_of_no_rows is None else loss + nan_of_no_rows
     return loss.to(arguments.output_dtype(input))
-
-
-def normmax_class_loss(alpha: float, input: Tensor, target: Tensor, **options: Any) -> Tensor:
-    """The Fenchel-Young loss of ``Norm(alpha)`` at class indices or proportions."""
-    return class_loss(handle_at(Norm, alpha), 0.0, input, target, **options)
 
 
 class Entmax(nn.Module):
@@ -327,52 +322,29 @@ class Entmax(nn.Module):
         return f"alpha={shown}, dim={self.dim}" + (", learnable=True" if self.learnable else "")
 
 
-class _FixedEntmax(Entmax):
-    """α-entmax of an order that the name of the class says."""
-
-    _alpha: float
+class Sparsemax(Entmax):
+    """Sparsemax along an axis: the distribution nearest to the scores."""
 
     def __init__(self, dim: int = -1) -> None:
-        super().__init__(self._alpha, dim)
+        super().__init__(2.0, dim)
 
     def extra_repr(self) -> str:
-        """The arguments."""
+        """The argument."""
         return f"dim={self.dim}"
 
 
-class Sparsemax(_FixedEntmax):
-    """Sparsemax along an axis: the distribution nearest to the scores."""
-
-    _alpha = 2.0
-
-
-class Entmax15(_FixedEntmax):
+class Entmax15(Entmax):
     """1.5-entmax along an axis."""
 
-    _alpha = 1.5
-
-
-class _ParameterLink(nn.Module):
-    """A link with one number, an attribute of the link's own name for it, along an axis."""
-
-    _name: str
-
-    def __init__(self, parameter: float, dim: int) -> None:
-        super().__init__()
-        setattr(self, self._name, parameter)
-        self.dim = dim
-
-    def forward(self, input: Tensor, mask: Tensor | None = None) -> Tensor:
-        """The predictions; entries where ``mask`` is False are 0."""
-        link = {"alpha": normmax, "budget": budget}[self._name]
-        return link(input, getattr(self, self._name), self.dim, mask=mask)
+    def __init__(self, dim: int = -1) -> None:
+        super().__init__(1.5, dim)
 
     def extra_repr(self) -> str:
-        """The arguments."""
-        return f"{self._name}={getattr(self, self._name):g}, dim={self.dim}"
+        """The argument."""
+        return f"dim={self.dim}"
 
 
-class Normmax(_ParameterLink):
+class Normmax(nn.Module):
     """α-normmax along an axis; see :func:`.functional.normmax`.
 
     Args:
@@ -385,15 +357,21 @@ class Normmax(_ParameterLink):
         tensor([0.5898, 0.4102, 0.0000])
     """
 
-    alpha: float
-    _name = "alpha"
-
     def __init__(self, alpha: float = 2.0, dim: int = -1) -> None:
+        super().__init__()
         _check_norm(alpha)
-        super().__init__(alpha, dim)
+        self.alpha, self.dim = alpha, dim
+
+    def forward(self, input: Tensor, mask: Tensor | None = None) -> Tensor:
+        """The predictions; entries where ``mask`` is False are 0."""
+        return normmax(input, self.alpha, self.dim, mask=mask)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"alpha={self.alpha:g}, dim={self.dim}"
 
 
-class Budget(_ParameterLink):
+class Budget(nn.Module):
     """Sparsemax with a budget; see :func:`.functional.budget`.
 
     Args:
@@ -406,10 +384,16 @@ class Budget(_ParameterLink):
         tensor([1.0000, 0.6500, 0.3500, 0.0000])
     """
 
-    budget: float
-    _name = "budget"
-
     def __init__(self, budget: float = 2.0, dim: int = -1) -> None:
+        super().__init__()
         if not (budget >= 0 and math.isfinite(budget)):
             raise ValueError(f"budget must be a finite number that is not negative, got {budget}")
-        super().__init__(budget, dim)
+        self.budget, self.dim = budget, dim
+
+    def forward(self, input: Tensor, mask: Tensor | None = None) -> Tensor:
+        """The predictions; entries where ``mask`` is False are 0."""
+        return budget(input, self.budget, self.dim, mask=mask)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"budget={self.budget:g}, dim={self.dim}"

@@ -32,6 +32,7 @@ from torch import Tensor
 from .._validation import check_order
 from ..losses import Loss, get_loss, name_of, regularizers_by_name
 from ..regularizers import Tsallis
+from ..regularizers.norm import Norm
 from ._entmax import link_along
 from ._entmax_attention import entmax_attention
 from ._handles import handle_at, handle_of
@@ -45,7 +46,6 @@ from .activations import (
     entmax,
     entmax_class_loss,
     normmax,
-    normmax_class_loss,
     probabilities,
 )
 
@@ -275,7 +275,8 @@ def linear_fitzpatrick_logistic_loss(
 
     Returns:
         The loss, in the dtype that the loss of ``torch.nn.functional.linear`` would have,
-        differentiable once in ``input``, ``linear_weight`` and ``linear_bias``.
+        differentiable once in ``input``, ``linear_weight``, ``linear_bias`` and a tensor
+        ``logit_scale``.
 
     Example:
         >>> import torch
@@ -370,10 +371,10 @@ def distillation_loss(
         teacher,
         Transform(temperature, 1.0, softcap),
         Transform(temperature, 1.0, teacher_softcap),
-        reduction,
-        chunk_size,
-        accumulate_dtype,
-        engine,
+        reduction=reduction,
+        chunk_size=chunk_size,
+        accumulate_dtype=accumulate_dtype,
+        engine=engine,
     )
     return out
 
@@ -541,8 +542,9 @@ def normmax_loss(
         >>> round(F.normmax_loss(torch.tensor([[0.5, 0.25, -1.0]]), torch.tensor([1])).item(), 4)
         0.429
     """
-    return normmax_class_loss(
-        alpha,
+    return class_loss(
+        handle_at(Norm, alpha),
+        0.0,
         input,
         target,
         weight=weight,
