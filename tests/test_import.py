@@ -53,6 +53,21 @@ print([m for m in {HEAVY!r} if m in sys.modules])
     assert run(code).strip() == "[]"
 
 
+def test_eager_losses_of_pytorch_load_no_compiler() -> None:
+    """Dynamo takes longer to import than PyTorch; it waits for ``torch.compile``."""
+    pytest.importorskip("torch")
+    code = """
+import sys, torch
+from fitzpatrick.torch import FitzpatrickLogisticLoss, functional as F
+scores = torch.zeros(2, 3, requires_grad=True)
+loss = FitzpatrickLogisticLoss()(scores, torch.tensor([0, 1]))
+loss = loss + F.entmax(scores, 1.3).square().sum()
+loss.backward()
+print("torch._dynamo" in sys.modules)
+"""
+    assert run(code).strip() == "False"
+
+
 @pytest.mark.parametrize(
     "module", ["", ".divergences", ".losses", ".regularizers", ".sets", ".special"]
 )

@@ -25,6 +25,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from . import _graphs as graphs
 from . import _operators as operators
 from . import _reference as reference
 from ._arguments import check_one_forward_level, is_plain, rows_along
@@ -439,7 +440,7 @@ operators.entry_loss.register_autograd(_entry_backward, setup_context=_save_entr
 
 
 # Compilers take this as it is and look at the operator inside, with its derivatives.
-@torch.compiler.allow_in_graph  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
+@graphs.allowed
 def _differentiable_rows(
     theta: Tensor, target: Tensor, scale: Tensor, omega: str, tightness: float, *others: Any
 ) -> Tensor:

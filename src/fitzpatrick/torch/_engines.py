@@ -17,6 +17,7 @@ from ..engines import find_kernel
 from ..engines.triton.specs import MAX_PROPER_TIGHTNESS, parse_kernel
 from ..losses import regularizers_by_name
 from ..regularizers import Regularizer
+from . import _graphs as graphs
 from . import _reference as reference
 from ._arguments import rows_along
 from ._handles import LossCall, regularizer_of
@@ -50,14 +51,14 @@ def kernel_of(omega: str) -> _Kernel | None:
 
 
 # a compiler takes the answer as it is, without a look at the table
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
+@graphs.constant
 def _has_kernel(omega: str, has_labels: bool) -> bool:
     """True if there are Triton kernels for a regularizer, with class indices or other targets."""
     kernel = kernel_of(omega)
     return kernel is not None and (has_labels or kernel.takes_rows)
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
+@graphs.constant
 def entmax_alpha(omega: str) -> float | None:
     """α if the link of a regularizer is an α-entmax, else None."""
     return regularizer_of(omega).entmax_alpha

@@ -23,6 +23,7 @@ from ..regularizers.norm import normmax_alpha_slope, normmax_link, normmax_produ
 from ..regularizers.tsallis import entmax_alpha_slope, entmax_link, entmax_slope
 from ..sets.budget import budget_product, budget_slope, project_to_budget
 from . import _arguments as arguments
+from . import _graphs as graphs
 from . import _reference as reference
 from ._autograd import THIRD_DERIVATIVE, Gradients, apply, hessian_product, refuse_derivative
 from ._engines import choose_engine, entmax_alpha, takes_columns
@@ -274,7 +275,7 @@ class _PlainEntmax(Function):
 
 
 # Compilers take this as it is and look at the operator inside, with its derivatives.
-@torch.compiler.allow_in_graph  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
+@graphs.allowed
 def _differentiable_entmax(*inputs: Any) -> Tensor:
     return apply(_Entmax, *inputs)
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.library import custom_op
 
 from . import _arguments as arguments
+from . import _graphs as graphs
 from ._attention import attend_densely
 from ._attention_call import OMEGAS, Numbers, Tensors
 
@@ -124,7 +125,7 @@ def _backward(ctx: Any, upstream: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
 _attend.register_autograd(_backward, setup_context=_setup)
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
+@graphs.constant
 def is_roomy(index: int | None) -> bool:
     """True if a GPU has room for the kernels of all widths."""
     return torch.version.hip is None and torch.cuda.get_device_capability(index) in _ROOMY

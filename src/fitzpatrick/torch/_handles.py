@@ -8,10 +8,9 @@ import uuid
 from collections.abc import Callable
 from typing import NamedTuple
 
-import torch
-
 from ..losses import regularizers_by_name
 from ..regularizers import Regularizer
+from . import _graphs as graphs
 
 # A compiled graph keeps nothing but the string: a regularizer that was once used stays here.
 _REGULARIZERS: dict[str, Regularizer] = regularizers_by_name()
@@ -54,7 +53,7 @@ def handle_of(omega: Regularizer) -> str:
 
 # A compiler has to leave the graph for a regularizer that it meets first: under fullgraph=True, use
 # the loss once before.
-@torch.compiler.disable  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
+@graphs.untraced
 def _name(omega: Regularizer) -> str:
     handle = f"{type(omega).__name__}-{uuid.uuid4().hex}"
     _REGULARIZERS[handle] = omega
@@ -71,7 +70,7 @@ def handle_at(kind: Callable[[float], Regularizer], order: float) -> str:
 
 
 # a compiler calls it with what it knows; of a number that changes it knows the digits alone
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
+@graphs.constant
 def _handle_at(kind: Callable[[float], Regularizer], digits: str) -> str:
     return handle_of(kind(float.fromhex(digits)))
 

@@ -23,6 +23,7 @@ from torch import Tensor
 from .._validation import as_tightness
 from ..regularizers import Regularizer
 from . import _arguments as arguments
+from . import _graphs as graphs
 from ._autograd import few_labels, loss_rows, training_entries
 from ._engines import choose_engine
 from ._handles import LossCall, regularizer_of
@@ -146,7 +147,7 @@ def _class_loss(
 
 
 # Compilers would trace the reductions one by one.
-@torch.compiler.disable  # type: ignore[untyped-decorator]  # PyTorch's is not annotated
+@graphs.untraced
 def _shared_class_loss(
     omega: str, tightness: float, input: Any, target: ClassTarget, options: ClassOptions
 ) -> Any:
@@ -238,7 +239,7 @@ def _head_call(call: LossCall, input: Tensor, options: ClassOptions, *caps: floa
 
 
 # Compilers would trace the reductions one by one.
-_shared_linear_loss = torch.compiler.disable(_linear_class_loss)  # type: ignore[no-untyped-call]
+_shared_linear_loss = graphs.untraced(_linear_class_loss)
 
 
 def distill(
