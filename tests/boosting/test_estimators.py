@@ -117,10 +117,17 @@ def test_frames_categories_missing_values_and_sparse_features(library: str) -> N
     assert of_sparse.predict(sparse.csr_array(dense)).shape == P.shape
 
 
+def test_features_without_a_split_leave_the_mean(library: str) -> None:
+    _, P, _ = noisy(50)
+    model = BoostedProportionRegressor("logistic", library=library, **ONE)
+    prediction = model.fit(np.ones((50, 2)), P).predict([[0.0, 2.0]])
+    np.testing.assert_allclose(prediction[0], P.mean(axis=0))
+
+
 @pytest.mark.parametrize(
     "model",
     [
-        BoostedClassifier("fitzpatrick_logistic", **ONE, min_child_samples=1),
+        BoostedClassifier(n_jobs=1, n_estimators=5),  # whose leaves need 20 samples
         BoostedProportionRegressor("squared", **ONE, min_child_samples=1),
     ],
     ids=["classifier", "regressor"],
@@ -152,7 +159,7 @@ def test_bad_parameters_and_data() -> None:
         (X, P * 2, "sum"),
         (X, P[:, 0], "BoostedClassifier"),
         (np.where(X > 2, np.inf, X), P, "infinity"),
-        (np.ones((50, 2)), P, "cannot grow trees"),
+        (np.ones((1000, 2)), np.full((1000, 4), 0.25), r"leaves 20 samples \(min_child_samples\)"),
     ):
         with pytest.raises(ValueError, match=message):
             BoostedProportionRegressor("logistic", **ONE).fit(features, targets)

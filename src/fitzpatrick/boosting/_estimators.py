@@ -85,16 +85,19 @@ class BoostedModel(ScoreModel):
             raise ValueError("X has n_samples = 1; trees need at least two samples to split")
         data = self._check_targets(X, y, check_weights(sample_weight, X), loss)
         targets, k, weights = data.targets, data.n_classes, data.weights
+        self.loss_, self.tightness_ = self.loss, loss.tightness
+        self.library_, self.n_classes_in_ = self.library, k
         rows, held_out = np.arange(X.shape[0]), None
         if self.early_stopping_rounds is not None:
             share, classes = self.validation_fraction, targets if targets.ndim == 1 else None
             rows, held_out = train_test_split(
                 rows, test_size=share, random_state=self.random_state, stratify=classes
             )
-        start = _start(loss, targets[rows], k, None if weights is None else weights[rows])
-        parts = []
-        if before is not None:
-            self._check_warm_start(before, k, loss)
+        if before is None:
+            parts = []
+            start = _start(loss, targets[rows], k, None if weights is None else weights[rows])
+        else:
+            self._check_warm_start(before)
             parts, start = before.booster_, before.start_
 
         def samples(at: np.ndarray, judge: Any) -> Samples:
@@ -112,19 +115,15 @@ class BoostedModel(ScoreModel):
         part = library.train(growing, watched, self._library_parameters(n_rounds))
         self.booster_: list[Any] = [*parts, part]
         self.start_: np.ndarray = start
-        self.loss_, self.tightness_ = self.loss, loss.tightness
-        self.library_, self.n_classes_in_ = self.library, k
         self.n_iter_ = n_rounds + library.rounds(part)
 
-    def _check_warm_start(self, before: Self, k: int, loss: Loss) -> None:
+    def _check_warm_start(self, before: Self) -> None:
         """Raise unless the last fit had the same loss, library, features and targets."""
-        names = ("n_features_in_", "feature_names_in_", "classes_")
-        found = [[np.asarray(getattr(m, name, None)) for name in names] for m in (self, before)]
-        given = (
-            (self.library, k, loss),
-            (before.library_, before.n_classes_in_, before._fitted_loss),
+        names = ("library_", "n_classes_in_", "n_features_in_", "feature_names_in_", "classes_")
+        is_same = self._fitted_loss == before._fitted_loss and all(
+            np.array_equal(getattr(self, name, None), getattr(before, name, None)) for name in names
         )
-        if given[0] != given[1] or not all(map(np.array_equal, *found)):
+        if not is_same:
             raise ValueError(
                 "warm_start=True adds to trees of other features, classes, another loss, tightness "
                 "or library; set warm_start=False to begin anew"
@@ -137,8 +136,8 @@ class BoostedModel(ScoreModel):
     def _library_parameters(self, n_rounds: int) -> dict[str, Any]:
         """The parameters, with a seed for what follows n rounds, and places of categories.
 
-        Each fit of a warm start has a seed of its own, lest it draws the samples and features of
-        the last one again.
+        Each fit of a warm start has a seed of its own, and so draws other samples and features than
+        the one before.
         """
         parameters: dict[str, Any] = self.get_params()
         seed = self.random_state

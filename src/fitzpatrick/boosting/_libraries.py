@@ -16,6 +16,10 @@ from scipy import sparse
 
 from ._trees import checked_lightgbm, checked_xgboost
 
+# LightGBM drops features that no split can use, and fails if none is left. On few rows these are
+# kept, which takes no longer, and gives trees of one leaf.
+MIN_FILTERED_ROWS = 1000
+
 
 class Samples(NamedTuple):
     """Features, the scores (n, k) that trees start from, weights (n,) or None, and what for.
@@ -65,6 +69,8 @@ class LightGBM:
             "verbosity": -1,
             **(given["library_params"] or {}),
         }
+        if len(samples.scores) < MIN_FILTERED_ROWS:
+            params.setdefault("feature_pre_filter", False)
         categories = given["categorical_features"]
 
         def data(samples: Samples, reference: Any = None) -> Any:
@@ -88,7 +94,11 @@ class LightGBM:
         try:
             return lightgbm.train(params, training, given["n_estimators"], **options)
         except lightgbm.basic.LightGBMError as error:
-            raise ValueError(f"LightGBM cannot grow trees on these features: {error}") from error
+            raise ValueError(
+                "LightGBM cannot grow trees on these features, and does so if none of them leaves "
+                f"{given['min_child_samples']} samples (min_child_samples) on either side of a "
+                f"split: {error}"
+            ) from error
 
     @staticmethod
     def scores(part: Any, X: Any) -> np.ndarray:
