@@ -19,7 +19,6 @@ from ..linear_model import _checks, _cv
 from ..linear_model._checks import FitSettings
 from ..linear_model._estimators import ClassModel, LinearModel, ProportionModel
 from ..linear_model._path import LinearPath, path_of
-from ..linear_model._sums import TrainingData
 from ..losses import Loss, get_loss
 from . import _chunks
 from ._chunks import Columns, Statistic
@@ -143,25 +142,18 @@ class Search(OnDask, _cv.CrossValidated):
     def _folds(self, data: Any, loss: Loss, sample_weight: Any, groups: Any, dev: Any) -> _cv.Folds:
         return lambda: iter([(data, dev)])
 
-    def _score_fold(
-        self,
-        data: TrainingData,
-        held_out: Any,
-        candidates: list[FitSettings],
-        scorer: Any,
-        alphas: Array,
-        starts: Any,
-    ) -> _cv.FoldScores:
-        statistic = partial(mean_scores, scorer, candidates[0].loss, data.n_classes)
-        paths = _cv.fit_paths(for_workers(self), data, candidates, alphas, starts)
-        fits, models = zip(*paths, strict=True)
+    def _score_models(
+        self, models: list[Any], held_out: Any, scorer: Any, loss: Loss, n_classes: int
+    ) -> Array:
+        statistic = partial(mean_scores, scorer, loss, n_classes)
+        given = [for_workers(model) for model in models]
         try:
-            found = run_statistic(read_inputs(*held_out), list(models), statistic, self.n_threads)
+            found = run_statistic(read_inputs(*held_out), given, statistic, self.n_threads)
         except ChunkError as error:
             raise ChunkError(f"dev: {error}") from error
         if found is None:
             raise ValueError("dev: no sample has a positive weight; there is nothing to score")
-        return _cv.fold_scores(found.mean, fits)
+        return found.mean
 
     def _check_held_out(self, groups: Any, dev: Any) -> None:
         if not _cv.is_dev_set(dev):

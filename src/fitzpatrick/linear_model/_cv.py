@@ -2,7 +2,7 @@
 
 import copy
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass, replace
 from itertools import zip_longest
 from typing import Any, ClassVar, Self
@@ -19,15 +19,15 @@ from .._weights import check_weights
 from ..losses import Loss, get_loss
 from ._checks import FitSettings, check_features, check_grid, check_settings, unchanged_on_failure
 from ._estimators import ClassModel, LinearModel, ProportionModel
-from ._path import Coefficients, FittedModel, PenaltyPath
+from ._path import Coefficients, PenaltyPath
 from ._sums import Data, TrainingData, take_rows
 
 DEFAULT_ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3, 1e4)  # the paper's
 FINEST_STEP = 10 ** (1 / 16)  # between neighbouring alphas, which no refinement goes below
 
 HeldOut = tuple[Array, Array, Array | None]  # features, targets as scorers take them, weights
-# Scores, coefficients and intercepts of the alphas at each tightness in turn, and the number of
-# fits that did not converge, on one fold.
+# Of the alphas at each tightness in turn, on one fold: scores, coefficients and intercepts to start
+# from at nearby penalties; and the number of fits that did not converge.
 FoldScores = tuple[Array, list[Coefficients], int]
 Folds = Callable[[], Iterator[tuple[Any, Any]]]  # data to fit, and samples to score
 
@@ -165,18 +165,34 @@ class CrossValidated(LinearModel):
         alphas: Array,
         starts: list[Coefficients] | None,
     ) -> FoldScores:
-        """Fit paths to one part of a fold, and score them on the other."""
+        """Fit the alphas, from strong to weak, at each tightness, and score the models.
+
+        ``starts`` has the coefficients to start with at each tightness.
+        """
+        fits, models = [], []
+        for j, settings in enumerate(candidates):
+            path = PenaltyPath(data.sums(settings), settings)
+            for fitted in path.models(alphas, None if starts is None else starts[j]):
+                model = copy.copy(self)
+                model.__dict__.pop("feature_names_in_", None)  # the checked X has none to compare
+                model._set_model(fitted, settings.loss, path.sums.space.like)
+                fits.append(fitted)
+                models.append(model)
+        scores = self._score_models(models, held_out, scorer, candidates[0].loss, data.n_classes)
+        ends = [(fit.coef.astype(np.float32), fit.intercept.astype(np.float32)) for fit in fits]
+        return np.asarray(scores), ends, sum(not fit.status.converged for fit in fits)
+
+    def _score_models(
+        self, models: list[Self], held_out: Any, scorer: Any, loss: Loss, n_classes: int
+    ) -> Any:
+        """The scores of fitted models on held-out samples."""
         X, y, weights = held_out
         y = y.toarray() if sparse.issparse(y) else y
         if is_foreign(X) and y.dtype.kind in "fiub":  # scorers compare arrays of one library
             y, weights = as_library(y, X), None if weights is None else as_library(weights, X)
         weighted = weights is not None and _takes_weights(scorer)
         extra = {"sample_weight": weights} if weighted else {}
-        fits, scores = [], []
-        for fitted, estimator in fit_paths(self, data, candidates, alphas, starts):
-            fits.append(fitted)
-            scores.append(scorer(estimator, X, y, **extra))
-        return fold_scores(scores, fits)
+        return [scorer(model, X, y, **extra) for model in models]
 
     def _split(self, data: Data, weights: Array | None, groups: Any) -> list[tuple[Array, Array]]:
         """Rows of the two parts of each fold."""
@@ -249,32 +265,6 @@ def _takes_weights(scorer: Any) -> bool:
     return "sample_weight" in parameters or any(
         parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
     )
-
-
-def fit_paths(
-    model: CrossValidated,
-    data: TrainingData,
-    candidates: list[FitSettings],
-    alphas: Array,
-    starts: list[Coefficients] | None,
-) -> Iterator[tuple[FittedModel, CrossValidated]]:
-    """Fit the alphas, from strong to weak, at each tightness; each model comes as an estimator too.
-
-    ``starts`` has the coefficients to start with at each tightness.
-    """
-    for j, settings in enumerate(candidates):
-        path = PenaltyPath(data.sums(settings), settings)
-        for fitted in path.models(alphas, None if starts is None else starts[j]):
-            estimator = copy.copy(model)
-            estimator.__dict__.pop("feature_names_in_", None)  # the checked X has none to compare
-            estimator._set_model(fitted, settings.loss, path.sums.space.like)
-            yield fitted, estimator
-
-
-def fold_scores(scores: Any, fits: Sequence[FittedModel]) -> FoldScores:
-    """What is kept of the fits of a fold: where those of nearby penalties start, for one."""
-    ends = [(fit.coef.astype(np.float32), fit.intercept.astype(np.float32)) for fit in fits]
-    return np.asarray(scores), ends, sum(not fit.status.converged for fit in fits)
 
 
 @dataclass(eq=False, repr=False)
