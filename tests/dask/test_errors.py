@@ -109,6 +109,10 @@ def test_inputs_of_the_wrong_kind() -> None:
         model.predict(chunked(X[:, :4]))
     with pytest.raises(ValueError, match="alphas"):
         fit_path(ROWS, LABELS, "logistic", [-1.0])
+    with pytest.raises(ChunkError, match=r"chunk \d: y of shape \(\d+,\) must hold classes"):
+        fit_path(ROWS, chunked(LABELS / 2), "logistic", [1.0])
+    with pytest.raises(TypeError, match=r"fit_path\(\) got an unexpected keyword argument 'dtype'"):
+        fit_path(ROWS, LABELS, "logistic", [1.0], dtype="float32")
 
 
 def test_what_is_warned_about_is_said_once() -> None:

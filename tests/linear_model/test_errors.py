@@ -123,6 +123,18 @@ PATHS: list[tuple[dict[str, Any], str]] = [
     ({"Y": np.full((60, 4), 0.5)}, "it sums to 2, not 1"),
     ({"X": with_entry(X, np.nan)}, "Input X contains NaN in row 3, column 1"),
     ({"sample_weight": 1e300 * WEIGHTS}, "a sample has the weight"),
+    ({"Y": LABELS[:-1]}, r"inconsistent numbers of samples: \[60, 59\]"),
+    ({"Y": np.append(LABELS, 0)}, r"inconsistent numbers of samples: \[60, 61\]"),
+    ({"Y": np.where(LABELS == 1, np.nan, LABELS)}, "Input y contains NaN"),
+    ({"Y": LABELS / 2}, r"y of shape \(60,\) must hold classes, integers from 0 on, got float64"),
+    ({"Y": LABELS - 1}, "label -1 in row"),
+    ({"alphas": iter([1.0, -1.0])}, "must be a finite number of at least 0, got -1"),
+    ({"dtype": "float16"}, "dtype must be float32 or float64"),
+    (
+        {"start": (np.zeros((3, 5)), np.zeros(3))},
+        r"start must .* shape \(4, 5\) and .* \(4,\), got",
+    ),
+    ({"start": (np.zeros((4, 5)), np.zeros(3))}, r"got \(4, 5\) and \(3,\)"),
 ]
 
 

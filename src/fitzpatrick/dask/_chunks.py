@@ -85,12 +85,11 @@ def proportions_of(y: Any, X: Array, _weights: Array | None, loss: Loss) -> tupl
     return y, Targets({"shape of y": f"(n, {y.shape[1]})"}, int(y.shape[1]), rounding)
 
 
-def numbers_of(y: Any, X: Array, weights: Array | None, loss: Loss) -> tuple[Array, Targets]:
-    """Proportions of a chunk, or integer labels from 0 on, and what is known of them."""
-    y = _checks.check_numbers(y)
-    if y.ndim == 2:
-        return proportions_of(y, X, weights, loss)
-    return _checks.label_column(y, X), Targets(ONE_COLUMN, int(y.max()) + 1)
+def numbers_of(y: Any, X: Array, _weights: Array | None, loss: Loss) -> tuple[Array, Targets]:
+    """Targets (n, k) of a chunk, or integer labels from 0 on, and what is known of them."""
+    y, n_classes, rounding = _checks.check_targets(y, loss, X)
+    form = ONE_COLUMN if y.ndim == 1 else {"shape of y": f"(n, {n_classes})"}
+    return y, Targets(form, n_classes, rounding)
 
 
 # Rows

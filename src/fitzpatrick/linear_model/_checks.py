@@ -100,6 +100,8 @@ def check_settings(estimator: Any, tightness: float | None = None) -> FitSetting
 
 def check_parameters(caller: str, loss: Loss, **given: Any) -> FitSettings:
     """The parameters of a function of that name."""
+    for name in given.keys() - {field.name for field in fields(FitParameters)}:
+        raise TypeError(f"{caller}() got an unexpected keyword argument {name!r}")
     rules = {name: rule for name, rule in CONSTRAINTS.items() if name in given}
     validate_parameter_constraints(rules, {name: given[name] for name in rules}, caller)
     return FitSettings(loss, **given)
@@ -135,6 +137,8 @@ def check_features(X: Any, dtype: Any = None, *, owner: Any = None, reset: bool 
     these. Arrays of other libraries stay where they are, with an owner if scikit-learn's
     ``array_api_dispatch`` is on. Lazy ones (JAX, Dask) become NumPy arrays, unless they have one.
     """
+    if dtype is not None and np.dtype(dtype).name not in ("float32", "float64"):
+        raise ValueError(f"dtype must be float32 or float64, got {np.dtype(dtype).name}")
     X = X.detach() if is_torch(X) else X
     check_sparse(X, "X")
     form = {"accept_sparse": ("csr", "csc"), "order": "C", "ensure_all_finite": False}
@@ -214,6 +218,21 @@ def label_column(y: Any, X: Array) -> Array:
     assert_all_finite(y, input_name="y")
     check_consistent_length(X, y)
     return y
+
+
+def check_targets(y: Any, loss: Loss, X: Array) -> tuple[Array, int, float]:
+    """Labels (n,) or targets (n, k), k, and the rounding that :func:`exact_proportions` returns."""
+    y = check_numbers(y)
+    if y.ndim == 2:
+        y, rounding = exact_proportions(y, loss, X)
+        return y, int(y.shape[1]), rounding
+    y = label_column(y, X)
+    if y.dtype.kind not in "iu":
+        raise ValueError(
+            f"y of shape {y.shape} must hold classes, integers from 0 on, got {y.dtype}; targets "
+            "have shape (n, k), and a column of them y[:, None]"
+        )
+    return y, int(y.max()) + 1, 0.0
 
 
 def check_classes(y: Array) -> None:

@@ -89,7 +89,7 @@ def summarize(
     given = copy.copy(model)  # checking targets sets attributes
     data = given._check_targets(X, y, weights, loss)
     targets = [str(name) for name in _target_names(model, given, data.n_classes)]
-    if not 0 <= reference < len(targets):
+    if reference not in range(len(targets)):
         raise ValueError(
             f"reference must be the place of a class, 0 to {len(targets) - 1}, got {reference}"
         )

@@ -19,9 +19,9 @@ from ._checks import (
     FitSettings,
     check_features,
     check_grid,
-    check_numbers,
     check_parameters,
-    check_proportions,
+    check_targets,
+    warn_of_rounding,
 )
 from ._objective import Objective, Point
 from ._preconditioner import Preconditioner
@@ -364,10 +364,8 @@ def fit_path(
     )
     X = check_features(X, dtype)
     weights = check_weights(sample_weight, X)
-    Y = check_numbers(Y)
-    if Y.ndim == 2:
-        Y = check_proportions(Y, settings.loss, X)
-    n_classes = int(Y.max()) + 1 if Y.ndim == 1 else Y.shape[1]
+    Y, n_classes, rounding = check_targets(Y, settings.loss, X)
+    warn_of_rounding(rounding, stacklevel=3)
     data = Data(X, Y, n_classes, weights, binary=False)
     return path_of(data, settings, alphas, start, resumable, callback, stop)
 
@@ -382,9 +380,18 @@ def path_of(
     stop: Callable[[FittedModel], bool] | None = None,
 ) -> LinearPath:
     """The path of :func:`fit_path`, on data that have been checked."""
-    grid = alphas if isinstance(alphas, Iterator) else check_grid(alphas, "alphas")
+    if isinstance(alphas, Iterator):
+        grid: Iterable[float] = (check_grid([alpha], "alphas")[0] for alpha in alphas)
+    else:
+        grid = check_grid(alphas, "alphas")
     models: list[FittedModel] = []
     path = PenaltyPath(data.sums(settings), settings)
+    shape = path.sums.n_scores, len(path.sums.space.scaling[0])
+    if start is not None and (given := [np.shape(part) for part in start]) != [shape, shape[:1]]:
+        raise ValueError(
+            f"start must hold coefficients of shape {shape} and intercepts of shape {shape[:1]}, "
+            f"got {' and '.join(map(str, given))}"
+        )
     for model in path.models(grid, start, resumable=resumable):
         models.append(model)
         if callback is not None:
