@@ -191,9 +191,9 @@ def mean_scores(
     """The scores of several models on a chunk, by a scorer that is a mean over samples."""
     y = models[0]._check_more_targets(y, X, n_classes, loss)
     y = y.toarray() if hasattr(y, "toarray") else y
-    scores = np.asarray([scorer(model, X, y, sample_weight=weights) for model in models])
+    scores = [[scorer(model, X, y, sample_weight=weights) for model in models]]
     weight = float(len(y) if weights is None else weights.sum())
-    return Columns(weight, scores, np.zeros_like(scores), scores, scores)
+    return Columns.of(np.asarray(scores), np.asarray([weight]))
 
 
 @dataclass(eq=False, repr=False)
@@ -205,7 +205,7 @@ class ClassModelOnDask(OnDask, ClassModel):
     _score_of = staticmethod(lambda found: found.mean[0])
 
     def _learn_targets(self, y: Any, data: ChunkedData, loss: Loss) -> None:
-        found = data.summary.targets
+        found = data.summary
         data.class_weights = self._learn_classes(found.labels, found.totals, loss)
         data.classes = found.labels
         data.n_classes, data.binary = len(found.labels), len(found.labels) == 2
@@ -276,11 +276,11 @@ class ProportionModelOnDask(OnDask, ProportionModel):
     _score_of = staticmethod(_chunks.r2)
 
     def _learn_targets(self, y: Any, data: ChunkedData, loss: Loss) -> None:
-        found = data.summary.targets
+        found = data.summary
         _checks.warn_of_rounding(found.rounding, stacklevel=5)
         is_frame = is_dask_collection(y) and not is_array(y) and y.ndim == 2
         self._target_names = _get_feature_names(y._meta) if is_frame else None
-        self._is_single = found.form == _chunks.ONE_COLUMN
+        self._is_single = found.form["shape of y"] == _chunks.ONE_COLUMN
         data.n_classes = found.n_classes
 
     def _check_more_targets(self, y: Any, X: Array, n_classes: int, loss: Loss) -> Array:
@@ -351,7 +351,7 @@ def fit_path(
     settings = _checks.check_parameters("fit_path", get_loss(loss, tightness), **options)
     inputs = read_inputs(X, Y, sample_weight)
     data = ChunkedData.read(inputs, _chunks.numbers_of, settings, persist=persist)
-    found = data.summary.targets
+    found = data.summary
     _checks.warn_of_rounding(found.rounding, stacklevel=3)
     data.n_classes = found.n_classes
     return path_of(data, settings, alphas, **of_path)
