@@ -44,11 +44,11 @@ def errors_of(index: int) -> Iterator[None]:
 # Targets
 
 ONE_COLUMN = "(n,)"
-# Checks the targets of a chunk, and also returns fields of a ChunkSummary.
-TargetCheck = Callable[[Any, Array, Array | None, Loss], tuple[Array, dict[str, Any]]]
+Checked = tuple[Array, dict[str, Any]]  # targets, and what a ChunkSummary says of them
+TargetCheck = Callable[[Any, Array, Array | None, Loss], Checked]
 
 
-def labels_of(y: Any, X: Array, weights: Array | None, _loss: Loss) -> tuple[Array, dict[str, Any]]:
+def labels_of(y: Any, X: Array, weights: Array | None, _loss: Loss) -> Checked:
     """Class labels of a chunk."""
     y = _checks.label_column(y, X)
     labels, places = np.unique(y, return_inverse=True)
@@ -58,18 +58,14 @@ def labels_of(y: Any, X: Array, weights: Array | None, _loss: Loss) -> tuple[Arr
     return y, {"form": form, "labels": labels, "totals": totals}
 
 
-def proportions_of(
-    y: Any, X: Array, _weights: Array | None, loss: Loss
-) -> tuple[Array, dict[str, Any]]:
+def proportions_of(y: Any, X: Array, _weights: Array | None, loss: Loss) -> Checked:
     """Targets (n, k) of a chunk, in the domain of a loss."""
     y, rounding = _checks.exact_proportions(y, loss, X)
     rows = y.reshape(-1, 1) if y.ndim == 1 else y
     return rows, _facts(y.ndim, int(rows.shape[1]), rounding)
 
 
-def numbers_of(
-    y: Any, X: Array, _weights: Array | None, loss: Loss
-) -> tuple[Array, dict[str, Any]]:
+def numbers_of(y: Any, X: Array, _weights: Array | None, loss: Loss) -> Checked:
     """Targets (n, k) of a chunk, or integer labels from 0 on."""
     y, n_classes, rounding = _checks.check_targets(y, loss, X)
     return y, _facts(y.ndim, n_classes, rounding)
