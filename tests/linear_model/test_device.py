@@ -166,7 +166,7 @@ def test_predictions_need_the_place_of_the_fit(dispatch) -> None:
     x = torch.asarray(X).requires_grad_()
     model = ProportionRegressor().fit(x, torch.asarray(Y))
     assert not model.predict(x).requires_grad
-    expected = r"predict\(\) must use the same namespace and the same device as that of fit"
+    expected = r"predict\(\) must use the same namespace and the same device as X of fit"
     with pytest.raises(ValueError, match=expected):
         model.predict(X)
     with pytest.raises(ValueError, match=expected):

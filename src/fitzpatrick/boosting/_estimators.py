@@ -218,7 +218,7 @@ _PARAMETERS = """
             :func:`lightgbm_objective`.
         floor: least entry of the Hessian, in units of 1/(1 + tightness).
         categorical_features: names or places of columns that hold categories; None leaves it to the
-            library, which takes those of a data frame.
+            library, which takes the categorical columns of a data frame.
         early_stopping_rounds: stop after this many rounds without a better metric on held-out
             samples, and keep the best round; None grows all.
         validation_fraction: share of the samples that early stopping holds out.
@@ -229,7 +229,7 @@ _PARAMETERS = """
             early stopping holds out. None leaves the former to the library, whose own seed is the
             same in each fit, and holds out other samples in each.
         n_jobs: threads, of the loss and of the library; None leaves it to them.
-        verbose: print the metric every so many rounds; 0 is silent.
+        verbose: rounds from one printed metric to the next; 0 is silent.
         library_params: further parameters of the library, by its own names.
 
     Attributes:
@@ -262,7 +262,7 @@ class BoostedProportionRegressor(ProportionModel, BoostedModel):
 class BoostedClassifier(ClassModel, BoostedModel):
     __doc__ = f"""Boosted trees for classes, with a loss on the simplex.
 
-    ``class_weight`` is that of :class:`~fitzpatrick.linear_model.FitzpatrickClassifier`.
+    ``class_weight`` is as in :class:`~fitzpatrick.linear_model.FitzpatrickClassifier`.
 {_PARAMETERS}        classes_: the labels, sorted.
 
     Example:

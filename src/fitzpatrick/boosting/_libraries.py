@@ -1,10 +1,9 @@
 """The libraries that grow trees: what differs between them.
 
-Each class trains a model of its library, which it calls a part: the trees of one fit, on top of
-those of earlier ones in a warm start. ``scores`` are what the trees of a part add, ``rounds`` how
-many of its rounds count, ``gains`` the gain of the splits by each feature. ``to_text`` and
-``from_text`` use the library's own text format; the latter returns the numbers of features and of
-targets, too.
+Each class trains a model of its library, called a part: the trees of one fit, on top of the trees
+of earlier fits in a warm start. ``scores`` are what the trees of a part add, ``rounds`` how many of
+its rounds count, ``gains`` the gain of the splits by each feature. ``to_text`` and ``from_text``
+use the library's own text format; the latter returns the numbers of features and of targets, too.
 """
 
 from collections.abc import Callable

@@ -124,7 +124,7 @@ class Chunk:
     """Checked rows."""
 
     index: int
-    X: Array  # None once a design has been made of it
+    X: Array  # None in a chunk that has a design instead
     y: Array  # as the check of the data returns it
     weights: Array | None
     facts: dict[str, Any]  # of the targets, as their check returns them
@@ -219,7 +219,7 @@ def check_features(X: Any) -> Array:
 
 
 def encode(classes: Array | None, class_weights: Array | None, chunk: Chunk) -> Chunk | None:
-    """Labels as numbers, weights with those of the classes, no samples of weight 0."""
+    """Labels as numbers, weights times class weights, no samples of weight 0."""
     y, weights = chunk.y, chunk.weights
     if classes is not None:
         y = np.searchsorted(classes, y)
@@ -330,7 +330,7 @@ def hits(model: Any, X: Array, y: Any, weights: Array | None) -> Columns:
 
 
 def deviations(model: Any, X: Array, y: Any, weights: Array | None) -> Columns:
-    """Targets, and squares of what a regressor leaves of them: what R² is made of."""
+    """Targets and the squared residuals of a regressor, from which R² follows."""
     y = y.toarray() if sparse.issparse(y) else np.asarray(y, dtype=np.float64)
     y = y.reshape(len(y), -1)
     residual = np.square(y - model.predict(X).reshape(y.shape))

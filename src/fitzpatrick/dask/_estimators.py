@@ -40,8 +40,8 @@ class OnDask(LinearModel):
         "persist": ["boolean"]
     }
     _target_check: ClassVar[Any]  # a TargetCheck
-    _statistic: ClassVar[Any]  # a Statistic of a chunk for ...
-    _score_of: ClassVar[Any]  # ... the score from that of all chunks
+    _statistic: ClassVar[Any]  # a Statistic of a chunk
+    _score_of: ClassVar[Any]  # from the statistic of all chunks to the score
 
     _: KW_ONLY
     persist: bool = True
@@ -225,8 +225,8 @@ class ClassModelOnDask(OnDask, ClassModel):
 class FitzpatrickClassifier(ClassModelOnDask, linear_model.FitzpatrickClassifier):
     r"""Linear classifier on chunks of rows, with a Fitzpatrick or Fenchel-Young loss.
 
-    The model, its other parameters and its attributes are those of
-    :class:`fitzpatrick.linear_model.FitzpatrickClassifier`, and so are the coefficients.
+    The model, its other parameters and its attributes are documented in
+    :class:`fitzpatrick.linear_model.FitzpatrickClassifier`. The coefficients are the same.
 
     Args:
         n_threads: threads of each task; None is one, since workers run several tasks at a time.
@@ -254,8 +254,8 @@ class FitzpatrickClassifier(ClassModelOnDask, linear_model.FitzpatrickClassifier
 class FitzpatrickClassifierCV(Search, ClassModelOnDask, linear_model.FitzpatrickClassifierCV):
     r"""A :class:`FitzpatrickClassifier` that chooses its alpha, and its tightness, on a dev set.
 
-    Other parameters, and the attributes, are those of
-    :class:`fitzpatrick.linear_model.FitzpatrickClassifierCV`, with the dev set for one fold.
+    Other parameters, and the attributes, are as in
+    :class:`fitzpatrick.linear_model.FitzpatrickClassifierCV`, with the dev set as the only fold.
 
     Args:
         scoring: ``"accuracy"``, the default, or a name of
@@ -297,8 +297,8 @@ class ProportionModelOnDask(OnDask, ProportionModel):
 class ProportionRegressor(ProportionModelOnDask, linear_model.ProportionRegressor):
     r"""Linear model x ↦ ŷ(Wx + b) on chunks of rows, for targets that are proportions.
 
-    The model, its other parameters and its attributes are those of
-    :class:`fitzpatrick.linear_model.ProportionRegressor`, and so are the coefficients.
+    The model, its other parameters and its attributes are documented in
+    :class:`fitzpatrick.linear_model.ProportionRegressor`. The coefficients are the same.
 
     Args:
         n_threads: as in :class:`FitzpatrickClassifier`.
@@ -311,7 +311,7 @@ class ProportionRegressorCV(Search, ProportionModelOnDask, linear_model.Proporti
     r"""A :class:`ProportionRegressor` that chooses its alpha, and its tightness, on a dev set.
 
     It does so as :class:`FitzpatrickClassifierCV` does. Other parameters, and the attributes, are
-    those of :class:`fitzpatrick.linear_model.ProportionRegressorCV`.
+    as in :class:`fitzpatrick.linear_model.ProportionRegressorCV`.
 
     Args:
         scoring: a name of :func:`fitzpatrick.metrics.metric_names` but ``"calibration_error"``,

@@ -132,7 +132,7 @@ def check_grid(values: Any, name: str) -> Array:
 def check_features(X: Any, dtype: Any = None, *, owner: Any = None, reset: bool = True) -> Array:
     """X as a C-ordered float array, or as CSR or CSC with sorted entries, one per place.
 
-    The dtype is that of X by default, and float64 for other numbers. An owner is an estimator,
+    By default floats keep their dtype, and other numbers become float64. An owner is an estimator,
     which remembers the number and the names of its features; without ``reset`` X is compared with
     these. Arrays of other libraries stay where they are, with an owner if scikit-learn's
     ``array_api_dispatch`` is on. Lazy ones (JAX, Dask) become NumPy arrays, unless they have one.
@@ -179,8 +179,8 @@ def check_same_place(X: Array, coef: Array, method: str) -> None:
     if places[0] != places[1]:
         given, fitted = (f"{kind.__module__}.{kind.__name__} on {at}" for kind, at in places)
         raise ValueError(
-            f"X of {method} must use the same namespace and the same device as that of fit(): it "
-            f"is {given}, and the model was fitted to {fitted}; convert X, or fit again"
+            f"X of {method} must use the same namespace and the same device as X of fit(): it is "
+            f"{given}, and the model was fitted to {fitted}; convert X, or fit again"
         )
 
 
@@ -248,7 +248,7 @@ def check_classes(y: Array) -> None:
 def check_proportions(y: Any, loss: Loss, X: Array) -> Array:
     """Targets (n, k), or (n,) off the simplex, in float64: dense NumPy or CSR.
 
-    Whether they are in the domain of the loss is checked where they are bound to it.
+    Binding them to the loss checks that they are in its domain.
     """
     y, rounding = exact_proportions(y, loss, X)
     warn_of_rounding(rounding, stacklevel=6)

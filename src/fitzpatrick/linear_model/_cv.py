@@ -23,7 +23,7 @@ from ._path import Coefficients, PenaltyPath
 from ._sums import Data, TrainingData, take_rows
 
 DEFAULT_ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3, 1e4)  # the paper's
-FINEST_STEP = 10 ** (1 / 16)  # between neighbouring alphas, which no refinement goes below
+FINEST_STEP = 10 ** (1 / 16)  # between neighboring alphas, which no refinement goes below
 
 HeldOut = tuple[Array, Array, Array | None]  # features, targets as scorers take them, weights
 # Of the alphas at each tightness in turn, on one fold: scores, coefficients and intercepts to start
@@ -33,7 +33,7 @@ Folds = Callable[[], Iterator[tuple[Any, Any]]]  # data to fit, and samples to s
 
 
 def refined(alphas: Array, mean: Array) -> Array:
-    """Geometric midpoints between the best alpha of each tightness and its neighbours, falling.
+    """Geometric midpoints between the best alpha of each tightness and its neighbors, falling.
 
     Alphas rise; the mean scores are (alphas, tightnesses).
     """
@@ -240,8 +240,8 @@ class CrossValidated(LinearModel):
             return metrics.get_scorer(scoring)
         if isinstance(scoring, str) and scoring not in (others := get_scorer_names()):
             raise ValueError(
-                f"unknown scoring={scoring!r}; {metrics.names_near(scoring, others)}, and those of "
-                "sklearn.metrics.get_scorer_names()"
+                f"unknown scoring={scoring!r}; {metrics.names_near(scoring, others)}, and the "
+                "names of sklearn.metrics.get_scorer_names()"
             )
         return check_scoring(self, scoring=scoring)
 
@@ -273,13 +273,13 @@ class ProportionRegressorCV(CrossValidated, ProportionModel):
 
     For each fold and tightness a path of models is fitted from the strongest penalty to the
     weakest, each started at the one before. The search then goes on between the best alpha and its
-    neighbours, and the pair with the best mean score is fitted to all samples. Parameters that are
-    not listed here are those of :class:`ProportionRegressor`, and so are the attributes of the
+    neighbors, and the pair with the best mean score is fitted to all samples. Parameters that are
+    not listed here are documented in :class:`ProportionRegressor`, and so are the attributes of the
     final fit.
 
     Args:
         alphas: the strengths to begin with, in any order.
-        refine: how many times the best alpha's distance to its neighbours is halved: the geometric
+        refine: how many times the best alpha's distance to its neighbors is halved: the geometric
             midpoints on both sides are scored, and the best of all is the next to refine. No step
             becomes smaller than a factor of 10^(1/16), which four rounds reach from powers of ten.
             With 0 the choice is among ``alphas`` alone. On a coarse grid the losses of a pair meet
@@ -295,8 +295,8 @@ class ProportionRegressorCV(CrossValidated, ProportionModel):
         scoring: a name of :func:`fitzpatrick.metrics.metric_names`, a scorer or the name of one of
             scikit-learn's; higher is better. By default minus the squared error summed over
             classes.
-        verbose: as in :class:`FitzpatrickClassifier`, for every fit in turn: those of the folds,
-            then that of the chosen pair. With ``n_jobs``, the former are in other processes.
+        verbose: as in :class:`FitzpatrickClassifier`, for every fit in turn: the fits of the
+            folds, in other processes with ``n_jobs``, then the fit with the chosen pair.
         callback: likewise.
         n_threads: threads of each fit.
         n_jobs: folds that are fitted at a time, by joblib.
@@ -328,8 +328,8 @@ class ProportionRegressorCV(CrossValidated, ProportionModel):
 class FitzpatrickClassifierCV(CrossValidated, ClassModel):
     r"""A :class:`FitzpatrickClassifier` that chooses its alpha, and its tightness if asked to.
 
-    It does so as :class:`ProportionRegressorCV` does, with the same parameters and attributes. The
-    final fit has those of :class:`FitzpatrickClassifier`.
+    It does so as :class:`ProportionRegressorCV` does, with the same parameters and attributes, and
+    the final fit is a :class:`FitzpatrickClassifier`.
 
     Args:
         standardize: as in :class:`FitzpatrickClassifier`; measured on the training part of each

@@ -77,7 +77,7 @@ def summarize(
     level: float,
     reference: int,
 ) -> Summary:
-    """The tables of a fitted model; the arguments are those of ``model.summary``."""
+    """The tables of a fitted model; the arguments of ``model.summary``."""
     loss = model._fitted_loss
     if not loss.regularizer.has_curvature:
         raise ValueError(f"{loss!r} has no curvature, and its coefficients no standard errors")
@@ -128,7 +128,7 @@ def summarize(
 
 
 def _target_names(model: "LinearModel", given: "LinearModel", n_classes: int) -> Any:
-    """Classes, which have to be those of the fit, or names of the columns of y."""
+    """Classes, which have to be the same as in the fit, or names of the columns of y."""
     if not hasattr(model, "classes_"):
         return getattr(model, "target_names_in_", [f"y{j}" for j in range(n_classes)])
     found, fitted = to_numpy(given.classes_), to_numpy(model.classes_)
@@ -145,7 +145,7 @@ class _Problem:
     """A model at data, in coordinates in which its Hessian has an inverse.
 
     Scores are B η x, with the columns of B the directions in which scores of a row count: all of
-    them, those of sum zero on the simplex, or the second class against the first of two.
+    them, on the simplex those of sum zero, or the second class against the first of two.
     """
 
     loss: Loss
