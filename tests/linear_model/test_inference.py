@@ -99,6 +99,18 @@ def test_a_penalty_standardized_features_and_sparse_ones_agree() -> None:
         np.testing.assert_allclose(ours.covariance, theirs.covariance, rtol=1e-8)
 
 
+def test_weights_are_repetitions_in_one_cluster() -> None:
+    X, y = draw(seeded(7), 200)
+    weights = seeded(5).integers(0, 4, 200)
+    rows = np.repeat(np.arange(200), weights)
+    model = FitzpatrickClassifier("logistic", standardize=True, tol=1e-12)
+    ours = model.fit(X, y, weights).summary(X, y, weights)
+    theirs = model.fit(X[rows], y[rows]).summary(X[rows], y[rows], groups=rows)
+    for table in ("coefficients", "marginal_effects"):
+        given, expected = (getattr(each, table).to_numpy() for each in (ours, theirs))
+        np.testing.assert_allclose(given, expected, rtol=1e-6, atol=1e-9)
+
+
 def test_names_reference_and_text() -> None:
     pd = pytest.importorskip("pandas")
     X, y = draw(seeded(4), 200)
