@@ -90,6 +90,12 @@ def test_a_dev_set_chooses_and_never_enters_the_fit() -> None:
     assert model.scores_[0, 0, 0] == pytest.approx(-error, rel=1e-6)
 
 
+def test_rounded_targets_of_a_dev_set_are_warned_about() -> None:
+    with pytest.warns(UserWarning, match="a sum of one by up to 0.0") as caught:
+        ProportionRegressorCV(**GRID).fit(X, Y, dev=(X, Y.round(2)))
+    assert [warning.filename for warning in caught] == [__file__]
+
+
 def test_jobs_are_joblibs(monkeypatch) -> None:
     asked = []
 

@@ -224,3 +224,14 @@ def test_no_errors_where_coefficients_can_grow_for_ever(loss: str, tightness: fl
             assert np.isfinite(model.summary(X, y, weights).covariance).all()
         found.append(separated)
     assert 0 < sum(found) < 12
+
+
+@pytest.mark.parametrize("loss", ["poisson", "fitzpatrick_poisson"])
+def test_no_errors_for_counts_that_a_feature_sets_to_zero(loss: str) -> None:
+    X = seeded(10).integers(0, 2, (80, 1)).astype(float)
+    counts = 1.0 + seeded(11).poisson(2.0, (80, 1))
+    model = ProportionRegressor(loss, alpha=0.0).fit(X, counts)
+    assert np.isfinite(model.summary(X, counts).covariance).all()
+    model.fit(X, counts * X)
+    with pytest.raises(ValueError, match="perfect separation"):
+        model.summary(X, counts * X)

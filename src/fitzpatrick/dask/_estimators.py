@@ -13,7 +13,7 @@ from dask.dataframe import from_dask_array
 from sklearn.metrics import get_scorer
 from sklearn.utils.validation import _get_feature_names, check_is_fitted, validate_data
 
-from .. import engines, linear_model, metrics
+from .. import linear_model, metrics
 from .._array import Array
 from ..linear_model import _checks, _cv
 from ..linear_model._checks import FitSettings
@@ -189,7 +189,7 @@ def mean_scores(
     weights: Array | None,
 ) -> Columns:
     """The scores of several models on a chunk, by a scorer that is a mean over samples."""
-    y = models[0]._check_more_targets(y, X, n_classes, loss)
+    y, _ = models[0]._check_more_targets(y, X, n_classes, loss)
     y = y.toarray() if hasattr(y, "toarray") else y
     scores = [[scorer(model, X, y, sample_weight=weights) for model in models]]
     weight = float(len(y) if weights is None else weights.sum())
@@ -277,17 +277,11 @@ class ProportionModelOnDask(OnDask, ProportionModel):
 
     def _learn_targets(self, y: Any, data: ChunkedData, loss: Loss) -> None:
         found = data.summary
-        _checks.warn_of_rounding(found.rounding, stacklevel=5)
+        _checks.warn_of_rounding(found.rounding)
         is_frame = is_dask_collection(y) and not is_array(y) and y.ndim == 2
         self._target_names = _get_feature_names(y._meta) if is_frame else None
         self._is_single = found.form["shape of y"] == _chunks.ONE_COLUMN
         data.n_classes = found.n_classes
-
-    def _check_more_targets(self, y: Any, X: Array, n_classes: int, loss: Loss) -> Array:
-        y, _ = _checks.exact_proportions(y, loss, X)
-        rows = y.reshape(-1, 1) if y.ndim == 1 else y
-        engines.bind(loss.regularizer, loss.tightness, rows, n_classes)  # checks them
-        return y
 
     predict_scores = lazy(ProportionModel.predict_scores)
     predict = lazy(ProportionModel.predict)
@@ -352,6 +346,6 @@ def fit_path(
     inputs = read_inputs(X, Y, sample_weight)
     data = ChunkedData.read(inputs, _chunks.numbers_of, settings, persist=persist)
     found = data.summary
-    _checks.warn_of_rounding(found.rounding, stacklevel=3)
+    _checks.warn_of_rounding(found.rounding)
     data.n_classes = found.n_classes
     return path_of(data, settings, alphas, **of_path)

@@ -1,5 +1,6 @@
 """Checks at the edge of the estimators: parameters, features, targets, weights."""
 
+import inspect
 import math
 import warnings
 from collections.abc import Iterator
@@ -251,7 +252,7 @@ def check_proportions(y: Any, loss: Loss, X: Array) -> Array:
     Binding them to the loss checks that they are in its domain.
     """
     y, rounding = exact_proportions(y, loss, X)
-    warn_of_rounding(rounding, stacklevel=6)
+    warn_of_rounding(rounding)
     return y
 
 
@@ -314,14 +315,22 @@ def check_finite(array: Array, name: str, remedy: str) -> None:
     )
 
 
-def warn_of_rounding(rounding: float, *, stacklevel: int) -> None:
+def warn_of_rounding(rounding: float) -> None:
     """Say that rows were divided by their sums, and by how much these differed from one."""
     if rounding > 0:
-        warnings.warn(
+        warn(
             f"rows of y differ from a sum of one by up to {rounding:.2g}, and each is divided by "
-            f"its sum; {NORMALIZE}, without this warning",
-            stacklevel=stacklevel,
+            f"its sum; {NORMALIZE}, without this warning"
         )
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line that called this package."""
+    package = __name__.partition(".")[0]
+    frame, level = inspect.currentframe(), 1
+    while frame and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 def _sum_to_one(y: Array, loss: Loss) -> tuple[Array, float]:

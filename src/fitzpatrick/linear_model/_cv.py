@@ -17,7 +17,14 @@ from .. import metrics
 from .._array import Array, as_library, is_foreign
 from .._weights import check_weights
 from ..losses import Loss, get_loss
-from ._checks import FitSettings, check_features, check_grid, check_settings, unchanged_on_failure
+from ._checks import (
+    FitSettings,
+    check_features,
+    check_grid,
+    check_settings,
+    unchanged_on_failure,
+    warn_of_rounding,
+)
 from ._estimators import ClassModel, LinearModel, ProportionModel
 from ._path import Coefficients, PenaltyPath
 from ._sums import Data, TrainingData, take_rows
@@ -98,7 +105,7 @@ class CrossValidated(LinearModel):
                     setattr(self, name, as_library(getattr(self, name), self.coef_))
             if unfinished:
                 problem = f"{unfinished} of {scores.size} fits of the path did not converge"
-                self._warn(problem, stacklevel=3)
+                self._warn(problem)
         return self
 
     def _search(
@@ -210,7 +217,8 @@ class CrossValidated(LinearModel):
     def _check_dev(self, dev: Any, n_classes: int, loss: Loss) -> HeldOut:
         try:
             X = check_features(dev[0], owner=self, reset=False)
-            y = self._check_more_targets(dev[1], X, n_classes, loss)
+            y, rounding = self._check_more_targets(dev[1], X, n_classes, loss)
+            warn_of_rounding(rounding)
             return X, y, check_weights(dev[2] if len(dev) == 3 else None, X)
         except ValueError as error:
             raise ValueError(f"dev: {error}") from error

@@ -1,7 +1,6 @@
 """The estimators with one penalty, and what those with several share with them."""
 
 import math
-import warnings
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
@@ -53,8 +52,10 @@ class ScoreModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has 
         """The data of a fit: targets, and weights times the weights of their classes."""
 
     @abstractmethod
-    def _check_more_targets(self, y: Any, X: Array, n_classes: int, loss: Loss) -> Array:
-        """Targets of samples that were not in the fit, as scorers take them."""
+    def _check_more_targets(
+        self, y: Any, X: Array, n_classes: int, loss: Loss
+    ) -> tuple[Array, float]:
+        """Targets of samples that were not in the fit, as scorers take them, and rounding."""
 
     @abstractmethod
     def _as_given(self, targets: Array) -> Array:
@@ -118,8 +119,7 @@ class LinearModel(FitParameters, ScoreModel):
         if not model.status.converged:
             self._warn(
                 f"stopped after {model.n_iter} iterations at gradient norm "
-                f"{model.gradient_norm:.3g}: {model.status.value}",
-                stacklevel=4,
+                f"{model.gradient_norm:.3g}: {model.status.value}"
             )
 
     def _set_model(self, model: FittedModel, loss: Loss, like: Array) -> None:
@@ -142,13 +142,12 @@ class LinearModel(FitParameters, ScoreModel):
         # kept by name, since skops does not persist enums
         return Status[self._status_name]
 
-    def _warn(self, problem: str, *, stacklevel: int) -> None:
-        warnings.warn(
+    def _warn(self, problem: str) -> None:
+        _checks.warn(
             f"{type(self).__name__}: {problem}. Increase max_iter (now {self.max_iter}), use "
             "standardized features (standardize=True), strengthen the penalty (alpha), or accept "
             f"less precision with a larger tol (now {self.tol:g}).",
             ConvergenceWarning,
-            stacklevel=stacklevel,
         )
 
     def _scores(self, X: Any, method: str) -> Array:
@@ -270,12 +269,11 @@ class ClassModel(ClassifierMixin, ScoreModel):  # type: ignore[misc]  # scikit-l
         if loss.tightness > 1:  # or no loss is flat at zero scores, from where fits start
             start = float(loss.value(np.arange(k), np.zeros((k, k))).max())
         if start < MIN_START:
-            warnings.warn(
+            _checks.warn(
                 f"at tightness {loss.tightness:g} the loss of a class label at zero scores is "
                 f"{start:.1g}, near rounding errors: the fit may end before it has begun; choose a "
                 "smaller tightness",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         self.classes_ = classes
         if self.class_weight is None:
@@ -295,14 +293,16 @@ class ClassModel(ClassifierMixin, ScoreModel):  # type: ignore[misc]  # scikit-l
             )
         return by_class
 
-    def _check_more_targets(self, y: Any, X: Array, n_classes: int, loss: Loss) -> Array:
+    def _check_more_targets(
+        self, y: Any, X: Array, n_classes: int, loss: Loss
+    ) -> tuple[Array, float]:
         y = _checks.label_column(y, X)
         unknown = np.setdiff1d(y, to_numpy(self.classes_))
         if unknown.size:
             raise ValueError(
                 f"y holds classes that are not in the samples of the fit: {unknown[:5].tolist()}"
             )
-        return y
+        return y, 0.0
 
     def _as_given(self, targets: Array) -> Array:
         return to_numpy(self.classes_)[targets]
@@ -435,11 +435,13 @@ class ProportionModel(RegressorMixin, ScoreModel):  # type: ignore[misc]  # scik
             y = y.reshape(-1, 1)
         return Data(X, y, y.shape[1], weights, binary=False)
 
-    def _check_more_targets(self, y: Any, X: Array, n_classes: int, loss: Loss) -> Array:
-        y = _checks.check_proportions(y, loss, X)
+    def _check_more_targets(
+        self, y: Any, X: Array, n_classes: int, loss: Loss
+    ) -> tuple[Array, float]:
+        y, rounding = _checks.exact_proportions(y, loss, X)
         rows = y.reshape(-1, 1) if y.ndim == 1 else y
         engines.bind(loss.regularizer, loss.tightness, rows, n_classes)  # checks them
-        return y
+        return y, rounding
 
     def _as_given(self, targets: Array) -> Array:
         return targets[:, 0] if self._is_single else targets

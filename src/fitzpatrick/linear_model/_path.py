@@ -365,7 +365,7 @@ def fit_path(
     X = check_features(X, dtype)
     weights = check_weights(sample_weight, X)
     Y, n_classes, rounding = check_targets(Y, settings.loss, X)
-    warn_of_rounding(rounding, stacklevel=3)
+    warn_of_rounding(rounding)
     data = Data(X, Y, n_classes, weights, binary=False)
     return path_of(data, settings, alphas, start, resumable, callback, stop)
 
