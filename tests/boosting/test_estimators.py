@@ -78,6 +78,18 @@ def test_early_stopping_keeps_the_best_round(library: str) -> None:
         assert model.n_iter_ < 50
 
 
+@pytest.mark.parametrize("metric", [None, "squared_error"])
+def test_targets_without_weight_change_nothing(metric: str | None, library: str) -> None:
+    X, P, _ = noisy(200)
+    weights = seeded(7).integers(0, 2, len(X))
+    given = P, np.where(weights[:, None] > 0, P, P[:, ::-1])
+    model = BoostedProportionRegressor("logistic", library=library, metric=metric, **ONE)
+    model.set_params(early_stopping_rounds=3, learning_rate=0.5, random_state=0)
+    found = [(model.fit(X, y, weights).predict(X), model.n_iter_) for y in given]
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    assert found[0][1] == found[1][1]
+
+
 def test_weights_are_copies() -> None:
     X, P, _ = noisy(120)
     counts = seeded(6).integers(1, 3, len(X))

@@ -120,10 +120,9 @@ class BoostedModel(ScoreModel):
     def _check_warm_start(self, before: Self) -> None:
         """Raise unless the last fit had the same loss, library, features and targets."""
         names = ("library_", "n_classes_in_", "n_features_in_", "feature_names_in_", "classes_")
-        is_same = self._fitted_loss == before._fitted_loss and all(
-            np.array_equal(getattr(self, name, None), getattr(before, name, None)) for name in names
-        )
-        if not is_same:
+        found = [[np.asarray(getattr(m, name, None)) for name in names] for m in (self, before)]
+        is_same = self._fitted_loss == before._fitted_loss
+        if not (is_same and all(map(np.array_equal, *found))):
             raise ValueError(
                 "warm_start=True adds to trees of other features, classes, another loss, tightness "
                 "or library; set warm_start=False to begin anew"
