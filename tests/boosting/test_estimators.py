@@ -75,7 +75,21 @@ def test_early_stopping_keeps_the_best_round(library: str) -> None:
             "logistic", library=library, n_jobs=1, n_estimators=200, metric=metric,
             early_stopping_rounds=5, validation_fraction=0.3, random_state=0,
         ).fit(X[:, 4:], noise)  # fmt: skip
-        assert model.n_iter_ < 50
+        assert model.n_iter_ == model.booster_[0].best_iteration + (library == "xgboost") < 50
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"learning_rate": 0.3}, {"num_leaves": 3}, {"max_depth": 1}, {"min_child_samples": 80},
+     {"reg_lambda": 10.0}, {"subsample": 0.5}, {"colsample": 0.5}, {"hessian": "double"},
+     {"floor": 3.0}, {"library_params": {"max_bin": 4}}],
+)  # fmt: skip
+def test_parameters_reach_the_library(change, library: str) -> None:
+    X, P, _ = noisy(200)
+    model = BoostedProportionRegressor("logistic", library=library, **ONE).fit(X, P)
+    other = BoostedProportionRegressor("logistic", library=library, **(ONE | change)).fit(X, P)
+    is_known = library == "lightgbm" or "min_child_samples" not in change
+    assert (np.abs(model.predict(X) - other.predict(X)).max() > 1e-4) == is_known
 
 
 @pytest.mark.parametrize("metric", [None, "squared_error"])
