@@ -156,7 +156,7 @@ def test_unfinished_fits_of_the_path_are_counted() -> None:
     assert {warning.filename for warning in caught} == {__file__}  # where fit was called
 
 
-def test_refinements_halve_the_distance_to_both_neighbours() -> None:
+def test_refinements_halve_the_distance_to_both_neighbors() -> None:
     """Around the best alpha of every tightness."""
     model = ProportionRegressorCV(alphas=[100.0, 0.01, 1.0], tightnesses=[0.0, 8.0], cv=2)
     model.fit(X, Y)
@@ -201,11 +201,10 @@ def test_cross_validation_is_the_grid_by_brute_force(form) -> None:
 
 
 def test_equal_scores_choose_the_strongest_penalty_and_the_first_tightness() -> None:
-    X, y = load_iris(return_X_y=True)
-    model = FitzpatrickClassifierCV(
-        alphas=[0.1, 1.0], tightnesses=[2.0, 0.0], scoring=lambda *_: 1.0, cv=2
-    ).fit(X, y)
+    model = FitzpatrickClassifierCV(alphas=[0.01, 0.1, 1.0], tightnesses=[2.0, 0.0], refine=1, cv=2)
+    model.set_params(scoring=lambda *_: 1.0).fit(X, LABELS)
     assert (model.alpha_, model.tightness_) == (1.0, 2.0)
+    np.testing.assert_allclose(model.alphas_, [0.01, 0.1, 10.0**-0.5, 1.0])
 
 
 def test_callbacks_see_every_fit() -> None:

@@ -74,7 +74,7 @@ def test_newton_does_not_go_on_for_ever_smaller_gains_of_the_gradient() -> None:
     assert result.n_iter == 5
 
 
-def test_steihaug_minimises_within_the_region() -> None:
+def test_steihaug_minimizes_within_the_region() -> None:
     rng = seeded(0)
     root = rng.standard_normal((6, 6))
     hessian = root @ root.T + np.eye(6)

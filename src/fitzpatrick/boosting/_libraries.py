@@ -152,7 +152,7 @@ class XGBoost:
                 kinds = np.where(np.isin(np.arange(X.shape[1]), categories), "c", "q").tolist()
             return xgboost.DMatrix(
                 X, np.zeros(len(scores)), weight=weights, base_margin=scores, feature_types=kinds,
-                enable_categorical=True,
+                enable_categorical=True, nthread=given["n_jobs"],
             )  # fmt: skip
 
         options: dict[str, Any] = {}
