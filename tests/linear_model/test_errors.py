@@ -39,6 +39,7 @@ TARGETS = [
     ({}, with_entry(Y, np.inf), "Input y contains infinity in row 3, column 1"),
     ({}, sparse.csr_array(with_entry(Y, np.nan)), "Input y contains NaN in row 3, column 1"),
     ({}, sparse.csr_array(100 * Y), "in row 0 it sums to 100, not 1; label_proportions"),
+    ({}, Y * (np.arange(60) != 3)[:, None], "row 3 it sums to 0, .* drop it"),
     ({}, INDICATORS, "it holds 0/1 indicators, .*label_proportions.*loss='sigmoid'"),
     ({"loss": "sigmoid"}, with_entry(Y, 1.5), r"row 3 entry 1 is 1.5, outside \[0, 1\]"),
     ({"loss": "poisson"}, with_entry(Y, -1.0), r"row 3 entry 1 is -1, outside \[0, inf\]"),
