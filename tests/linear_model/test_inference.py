@@ -199,10 +199,11 @@ def test_no_errors_where_coefficients_can_grow_for_ever(loss: str, tightness: fl
     """Features that tell classes apart, all of them or some, and nothing else."""
     rng, found = seeded(9), []
     on_simplex = fp.get_loss(loss).regularizer.domain.has_labels
-    for i in range(12):
-        k, n, d = (int(rng.integers(*ends)) for ends in ((2, 4), (20, 100), (1, 4)))
-        X = rng.normal(size=(n, d)) if i % 2 else rng.integers(0, 2, (n, d)).astype(float)
-        scores = X @ rng.normal(size=(d, k)) * rng.choice([1, 3, 10])
+    # classes that two scores decide, others without a rule, and features of zeros and ones
+    for k, n, scale, form in 3 * [(2, 40, 1e6, float), (3, 80, 0.1, float), (3, 30, 3.0, int)]:
+        d = int(rng.integers(1, 4))
+        X = rng.normal(size=(n, d)) if form is float else rng.integers(0, 2, (n, d)).astype(float)
+        scores = scale * X @ rng.normal(size=(d, k))
         labels = np.argmax(scores + rng.gumbel(size=(n, k)), axis=1)
         labels = np.unique(labels, return_inverse=True)[1]
         Y = np.eye(max(2, labels.max() + 1))[labels]
@@ -223,7 +224,8 @@ def test_no_errors_where_coefficients_can_grow_for_ever(loss: str, tightness: fl
                 model.set_params(alpha=1e-2).fit(X, y, weights)
             assert np.isfinite(model.summary(X, y, weights).covariance).all()
         found.append(separated)
-    assert 0 < sum(found) < 12
+    assert found[::3] == [True] * 3
+    assert found[1::3] == [False] * 3
 
 
 @pytest.mark.parametrize("loss", ["poisson", "fitzpatrick_poisson"])
