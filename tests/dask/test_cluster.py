@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+from collections import Counter
 from pathlib import Path
 
 import dask
@@ -41,18 +42,20 @@ def test_a_cluster_in_this_process(cluster) -> None:
 
 
 def test_tasks_have_names_that_can_be_read(monkeypatch) -> None:
-    names = set()
+    names: Counter[str] = Counter()
     task_of = Rounds._task
 
     def spied(self, *args):
         task = task_of(self, *args)
-        names.add(key_split(task.key))
+        names[key_split(task.key)] += 1
         return task
 
     monkeypatch.setattr(Rounds, "_task", spied)
     FitzpatrickClassifier("logistic", 30.0).fit(chunked(X, 100), chunked(LABELS, 100))
     for task in ("check", "design", "bind", "scores", "gradient", "hessian", "product", "merge"):
         assert f"fitzpatrick-{task}" in names
+    # Hessians are of scores that the workers have
+    assert names["fitzpatrick-scores"] == names["fitzpatrick-gradient"]
 
 
 @pytest.mark.parametrize("name", ["logistic", "fitzpatrick_sparsemax", "sigmoid", "perceptron"])
