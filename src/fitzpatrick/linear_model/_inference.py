@@ -244,7 +244,9 @@ class _Problem:
         largest = np.tile(np.ravel(_dense(abs(self.X).max(axis=0))), self.basis.shape[1])
         is_free = (self.penalty == 0) & (largest > 0)
         units = is_free / np.where(is_free, largest, 1.0)
-        goal = units * (self.basis.T @ (self.X.T @ gains).T).ravel()
+        if self._has_minimum(y, units):
+            return False
+        goal = units * self._adjoint(gains)
         constraints = np.empty((0, goal.size))
         for _ in range(MAX_PROGRAMS):
             program = optimize.linprog(
@@ -254,6 +256,8 @@ class _Problem:
                 bounds=(-1, 1),
                 options={"primal_feasibility_tolerance": 1e-10},
             )
+            if not program.success:  # by rounding; a singular Hessian is found below
+                return False
             scores = self._scores(units * program.x)
             away = leave(scores)
             costs = counts * np.sum(scores * away, axis=1)
@@ -267,6 +271,32 @@ class _Problem:
             rows = (away[worst] @ self.basis)[:, :, None] * _dense(self.X[worst])[:, None, :]
             constraints = np.vstack([constraints, units * rows.reshape(len(worst), -1)])
         return False
+
+    def _has_minimum(self, y: Array, units: Array) -> bool:
+        """True if the gradient proves, without a linear program, that there is no separation.
+
+        Along a direction of separation each ⟨y − y*, d⟩ is at least ‖d‖ ρ / √(2k), ρ the distance
+        from y* to the bounds of its coordinates, and their sum is at most the gradient's norm,
+        which a fit makes small, times the length of the direction. ‖d‖ is at least ‖d‖², divided by
+        the longest row of features and that length, so that a Gram matrix bounds the sum below.
+        """
+        coordinates = self.loss.regularizer.domain.coordinates
+        if coordinates is None:
+            return False
+        residual = self.loss.gradient(self.targets, self._scores(self.parameters))
+        low, high = coordinates.bounds
+        distance = np.minimum(y + residual - low, high - y - residual).min(axis=1)
+        slope = linalg.norm(units * self._adjoint(self.weights[:, None] * residual))
+        X = self.X @ sparse.diags_array(units[: self.width])
+        X = X[:, np.flatnonzero(units[: self.width])]
+        gram = _dense(X.T @ (X * (self.weights * np.clip(distance, 0.0, 1.0))[:, None]))
+        longest = np.sqrt((X * X).sum(axis=1).max())
+        least = linalg.eigvalsh(gram)[0] if len(gram) else np.inf
+        return bool(least > longest * np.sqrt(2 * y.shape[1]) * slope)
+
+    def _adjoint(self, rows: Array) -> Array:
+        """Σ_i x_i r_iᵀ in η, for rows r of the shape of the scores."""
+        return (self.basis.T @ (self.X.T @ rows).T).ravel()
 
     def _hessian(self, theta: Array) -> Array:
         """The Hessian of the objective in η, at scores."""
