@@ -75,7 +75,33 @@ def test_early_stopping_keeps_the_best_round(library: str) -> None:
             "logistic", library=library, n_jobs=1, n_estimators=200, metric=metric,
             early_stopping_rounds=5, validation_fraction=0.3, random_state=0,
         ).fit(X[:, 4:], noise)  # fmt: skip
-        assert model.n_iter_ < 50
+        assert model.n_iter_ == model.booster_[0].best_iteration + (library == "xgboost") < 50
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"learning_rate": 0.3}, {"num_leaves": 3}, {"max_depth": 1}, {"min_child_samples": 80},
+     {"reg_lambda": 10.0}, {"subsample": 0.5}, {"colsample": 0.5}, {"hessian": "double"},
+     {"floor": 3.0}, {"library_params": {"max_bin": 4}}],
+)  # fmt: skip
+def test_parameters_reach_the_library(change, library: str) -> None:
+    X, P, _ = noisy(200)
+    model = BoostedProportionRegressor("logistic", library=library, **ONE).fit(X, P)
+    other = BoostedProportionRegressor("logistic", library=library, **(ONE | change)).fit(X, P)
+    is_known = library == "lightgbm" or "min_child_samples" not in change
+    assert (np.abs(model.predict(X) - other.predict(X)).max() > 1e-4) == is_known
+
+
+@pytest.mark.parametrize("metric", [None, "squared_error"])
+def test_targets_without_weight_change_nothing(metric: str | None, library: str) -> None:
+    X, P, _ = noisy(200)
+    weights = seeded(7).integers(0, 2, len(X))
+    given = P, np.where(weights[:, None] > 0, P, P[:, ::-1])
+    model = BoostedProportionRegressor("logistic", library=library, metric=metric, **ONE)
+    model.set_params(early_stopping_rounds=3, learning_rate=0.5, random_state=0)
+    found = [(model.fit(X, y, weights).predict(X), model.n_iter_) for y in given]
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    assert found[0][1] == found[1][1]
 
 
 def test_weights_are_copies() -> None:
@@ -117,10 +143,17 @@ def test_frames_categories_missing_values_and_sparse_features(library: str) -> N
     assert of_sparse.predict(sparse.csr_array(dense)).shape == P.shape
 
 
+def test_features_without_a_split_leave_the_mean(library: str) -> None:
+    _, P, _ = noisy(50)
+    model = BoostedProportionRegressor("logistic", library=library, **ONE)
+    prediction = model.fit(np.ones((50, 2)), P).predict([[0.0, 2.0]])
+    np.testing.assert_allclose(prediction[0], P.mean(axis=0))
+
+
 @pytest.mark.parametrize(
     "model",
     [
-        BoostedClassifier("fitzpatrick_logistic", **ONE, min_child_samples=1),
+        BoostedClassifier(n_jobs=1, n_estimators=5),  # whose leaves need 20 samples
         BoostedProportionRegressor("squared", **ONE, min_child_samples=1),
     ],
     ids=["classifier", "regressor"],
@@ -152,7 +185,7 @@ def test_bad_parameters_and_data() -> None:
         (X, P * 2, "sum"),
         (X, P[:, 0], "BoostedClassifier"),
         (np.where(X > 2, np.inf, X), P, "infinity"),
-        (np.ones((50, 2)), P, "cannot grow trees"),
+        (np.ones((1000, 2)), np.full((1000, 4), 0.25), r"leaves 20 samples \(min_child_samples\)"),
     ):
         with pytest.raises(ValueError, match=message):
             BoostedProportionRegressor("logistic", **ONE).fit(features, targets)

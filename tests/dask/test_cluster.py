@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+from collections import Counter
 from pathlib import Path
 
 import dask
@@ -12,6 +13,7 @@ import pytest
 from dask.utils import key_split
 from distributed import Client, LocalCluster
 from distributed.protocol import pickle
+from distributed.utils import get_mp_context
 
 from fitzpatrick import linear_model
 from fitzpatrick.dask import ChunkError, FitzpatrickClassifier
@@ -40,18 +42,20 @@ def test_a_cluster_in_this_process(cluster) -> None:
 
 
 def test_tasks_have_names_that_can_be_read(monkeypatch) -> None:
-    names = set()
+    names: Counter[str] = Counter()
     task_of = Rounds._task
 
     def spied(self, *args):
         task = task_of(self, *args)
-        names.add(key_split(task.key))
+        names[key_split(task.key)] += 1
         return task
 
     monkeypatch.setattr(Rounds, "_task", spied)
     FitzpatrickClassifier("logistic", 30.0).fit(chunked(X, 100), chunked(LABELS, 100))
     for task in ("check", "design", "bind", "scores", "gradient", "hessian", "product", "merge"):
         assert f"fitzpatrick-{task}" in names
+    # Hessians are of scores that the workers have
+    assert names["fitzpatrick-scores"] == names["fitzpatrick-gradient"]
 
 
 @pytest.mark.parametrize("name", ["logistic", "fitzpatrick_sparsemax", "sigmoid", "perceptron"])
@@ -73,27 +77,24 @@ def test_a_killed_worker_costs_its_chunks_and_not_the_fit(tmp_path: Path) -> Non
     np.save(path, X)
     rows = da.from_array(np.load(path, mmap_mode="r"), chunks=(100, X.shape[1]))
     killed = []
-    with (
-        # workers are forks of one process that has imported what they need
-        dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
-        LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            dashboard_address=":0",
-            silence_logs=logging.CRITICAL,
-        ) as local,
-        Client(local) as client,
-    ):
 
-        def kill_one(iteration: linear_model.Iteration) -> None:
-            if iteration.iteration == 1:
-                pids = client.run(os.getpid)
-                address = next(filter(None, client.who_has().values()))[0]  # which has chunks
-                killed.append(pids[address])
-                os.kill(pids[address], signal.SIGKILL)
+    def kill_one(iteration: linear_model.Iteration) -> None:
+        if iteration.iteration == 1:
+            pids = client.run(os.getpid)
+            address = next(filter(None, client.who_has().values()))[0]  # which has chunks
+            killed.append(pids[address])
+            os.kill(pids[address], signal.SIGKILL)
 
-        model = FitzpatrickClassifier("logistic", 30.0, callback=kill_one)
-        model.fit(rows, chunked(LABELS, 100))
-        assert killed[0] not in client.run(os.getpid).values()
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        # workers are forks of one process, which imports what they need
+        get_mp_context().set_forkserver_preload(["distributed", "fitzpatrick.dask"])
+        options = {"threads_per_worker": 1, "dashboard_address": ":0"}
+        with (
+            LocalCluster(n_workers=2, silence_logs=logging.CRITICAL, **options) as local,
+            Client(local) as client,
+        ):
+            model = FitzpatrickClassifier("logistic", 30.0, callback=kill_one)
+            model.fit(rows, chunked(LABELS, 100))
+            assert killed[0] not in client.run(os.getpid).values()
     expected = linear_model.FitzpatrickClassifier("logistic", 30.0).fit(X, LABELS)
     assert_same_model(model, expected)

@@ -109,12 +109,16 @@ def test_inputs_of_the_wrong_kind() -> None:
         model.predict(chunked(X[:, :4]))
     with pytest.raises(ValueError, match="alphas"):
         fit_path(ROWS, LABELS, "logistic", [-1.0])
+    with pytest.raises(ChunkError, match=r"chunk \d: y of shape \(\d+,\) must hold classes"):
+        fit_path(ROWS, chunked(LABELS / 2), "logistic", [1.0])
+    with pytest.raises(TypeError, match=r"fit_path\(\) got an unexpected keyword argument 'dtype'"):
+        fit_path(ROWS, LABELS, "logistic", [1.0], dtype="float32")
 
 
 def test_what_is_warned_about_is_said_once() -> None:
     with pytest.warns(ConvergenceWarning, match="at tightness 40 the loss of a class label"):
         FitzpatrickClassifier(tightness=40).fit(ROWS, LABEL_CHUNKS)
-    y = np.array([[0.333, 0.333, 0.333]] * len(X))
+    y = np.repeat([[0.5, 0.25, 0.25], [0.333, 0.333, 0.333]], [50, 10], axis=0)
     with pytest.warns(UserWarning, match=r"differ from a sum of one by up to 0\.001") as caught:
         ProportionRegressor(alpha=100.0).fit(chunked(X), chunked(y))
     assert len(caught) == 1

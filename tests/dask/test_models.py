@@ -78,6 +78,14 @@ def test_chunks_have_random_signs_of_their_own(monkeypatch) -> None:
     assert list(signs.values()) == [15] * (len(X) // 15)
 
 
+def test_steps_that_overflow_in_some_chunks() -> None:
+    X = seeded(1).standard_normal((200, 5))
+    X = X[np.argsort(X.sum(axis=1))]
+    y = seeded(2).poisson(np.exp(X.sum(axis=1) + 5)).astype(float)
+    found, expected = pair("ProportionRegressor", "poisson")
+    assert_same_model(found.fit(chunked(X), chunked(y)), expected.fit(X, y), rel=1e-8)
+
+
 def test_objectives_that_rounding_decides() -> None:
     """Sparse features far from zero, and L-BFGS, which ends where it finds no lower point."""
     far = features(seed=10)
@@ -144,10 +152,17 @@ def test_features_of_other_shapes_and_types() -> None:
     shifted[:, 1] = 7.0
     shifted[:, 2] += 1e6
     shifted[:, 3] *= 1e-6
+    stepped = X.copy()  # columns that are constant in the first chunk, above or below the others
+    stepped[:11, 1:3] = [100.0, -100.0]
     # a mean of 1e6 leaves 1e-10 of the deviations from it; sums of 60 rows in float32, at a
     # condition of about 10
     single = 100 * float(np.finfo(np.float32).eps)
-    for given, atol in ((wide, 1e-10), (X.astype(np.float32), single), (shifted, 1e-8)):
+    for given, atol in (
+        (wide, 1e-10),
+        (X.astype(np.float32), single),
+        (shifted, 1e-8),
+        (stepped, 1e-10),
+    ):
         y = LABELS[: len(given)]
         found, expected = pair("FitzpatrickClassifier", "logistic", **OPTIONS)
         found.fit(chunked(given, 11), chunked(y, 11))
@@ -155,7 +170,7 @@ def test_features_of_other_shapes_and_types() -> None:
         assert found.coef_.dtype == given.dtype
         probabilities = found.predict_proba(given), expected.predict_proba(given)
         np.testing.assert_allclose(*probabilities, atol=atol)
-    assert not found.coef_[:, 1].any()
+        np.testing.assert_array_equal(found.coef_ == 0, expected.coef_ == 0)
 
 
 @pytest.mark.parametrize("scheduler", ["threads", "synchronous"])
@@ -173,18 +188,21 @@ def test_local_schedulers_and_warm_starts(scheduler) -> None:
 
 
 def test_paths() -> None:
-    for y in (Y, LABELS):
+    order = np.argsort(LABELS)  # the first chunk has no sample of the last class
+    for rows, y in ((X, Y), (X[order], LABELS[order])):
         args = ("fitzpatrick_logistic", [30.0, 3.0])
         options: dict[str, Any] = {"tightness": 0.5, "standardize": True, "resumable": True}
-        found = on_dask.fit_path(chunked(X), chunked(y), *args, **options)
-        expected = linear_model.fit_path(X, y, *args, **options)
+        found = on_dask.fit_path(chunked(rows), chunked(y), *args, **options)
+        expected = linear_model.fit_path(rows, y, *args, **options)
         np.testing.assert_allclose(found.coefs, expected.coefs, atol=1e-10)
         assert [m.n_iter for m in found.models] == [m.n_iter for m in expected.models]
     seen: list[Any] = []
     options |= {"callback": seen.append, "stop": lambda model: True}
-    assert len(on_dask.fit_path(chunked(X), chunked(y), *args, **options).models) == len(seen) == 1
+    assert (
+        len(on_dask.fit_path(chunked(rows), chunked(y), *args, **options).models) == len(seen) == 1
+    )
     options |= {"start": (seen[0].coef, seen[0].intercept), "stop": None}
-    again = on_dask.fit_path(chunked(X), chunked(y), args[0], [3.0], **options)
+    again = on_dask.fit_path(chunked(rows), chunked(y), args[0], [3.0], **options)
     np.testing.assert_array_equal(again.coefs[0], found.coefs[1])
 
 

@@ -48,7 +48,7 @@ def test_predictions(classifier, regressor, form) -> None:
             np.testing.assert_allclose(prediction.compute(), expected, atol=atol)
 
 
-@pytest.mark.parametrize("weights", [None, WEIGHTS])
+@pytest.mark.parametrize("weights", [None, np.where(np.arange(60) < 30, 0.0, WEIGHTS)])
 def test_scores(classifier, regressor, weights) -> None:
     for model, y in ((classifier, LABELS), (regressor, Y), (regressor, sparse.csr_array(Y))):
         score = model.score(chunked(X), chunked(y), chunked(weights))

@@ -36,15 +36,14 @@ GRID = {"alphas": ALPHAS, "refine": 0}
 TIGHTNESSES = [0.0, 2.0]
 
 
-def single_scores(X, Y, folds) -> np.ndarray:
-    """The scores of a single fit for each fold and alpha."""
-    models = [ProportionRegressor(alpha=alpha) for alpha in ALPHAS]
-    return np.asarray(
-        [
-            [negative_error(Y[on], m.fit(X[train], Y[train]).predict(X[on])) for m in models]
-            for train, on in folds
-        ]
-    )
+def single_scores(folds, tightnesses=(None,), **options) -> np.ndarray:
+    """The scores (folds, alphas, tightnesses) of single fits."""
+    scores = np.empty((len(folds), len(ALPHAS), len(tightnesses)))
+    for i, j, m in np.ndindex(scores.shape):
+        model = ProportionRegressor(alpha=ALPHAS[j], tightness=tightnesses[m], **options)
+        train, on = folds[i]
+        scores[i, j, m] = negative_error(Y[on], model.fit(X[train], Y[train]).predict(X[on]))
+    return scores
 
 
 def negative_error(Y, prediction) -> float:
@@ -73,14 +72,14 @@ HALVES = np.arange(60) < 30
 )
 def test_any_splitter(cv, groups) -> None:
     model = ProportionRegressorCV(**GRID, cv=cv).fit(X, Y, groups=groups)
-    expected = single_scores(X, Y, check_cv(cv).split(X, groups=groups))
-    np.testing.assert_allclose(model.scores_, expected, rtol=1e-6)
+    expected = single_scores(list(check_cv(cv).split(X, groups=groups)))
+    np.testing.assert_allclose(model.scores_, expected[:, :, 0], rtol=1e-6)
 
 
 def test_a_dev_set_chooses_and_never_enters_the_fit() -> None:
     model = ProportionRegressorCV(**GRID).fit(X[HALVES], Y[HALVES], dev=(X[~HALVES], Y[~HALVES]))
-    expected = single_scores(X, Y, [(HALVES, ~HALVES)])
-    np.testing.assert_allclose(model.scores_, expected, rtol=1e-6)
+    expected = single_scores([(HALVES, ~HALVES)])
+    np.testing.assert_allclose(model.scores_, expected[:, :, 0], rtol=1e-6)
     single = ProportionRegressor(alpha=model.alpha_).fit(X[HALVES], Y[HALVES])
     np.testing.assert_allclose(model.coef_, single.coef_, atol=1e-6)
     weights = np.arange(30.0)
@@ -88,6 +87,12 @@ def test_a_dev_set_chooses_and_never_enters_the_fit() -> None:
     model.fit(X[HALVES], LABELS[HALVES], dev=[X[~HALVES], LABELS[~HALVES], weights])
     error = squared_error(LABELS[~HALVES], model.predict_proba(X[~HALVES]), weights)
     assert model.scores_[0, 0, 0] == pytest.approx(-error, rel=1e-6)
+
+
+def test_rounded_targets_of_a_dev_set_are_warned_about() -> None:
+    with pytest.warns(UserWarning, match="a sum of one by up to 0.0") as caught:
+        ProportionRegressorCV(**GRID).fit(X, Y, dev=(X, Y.round(2)))
+    assert [warning.filename for warning in caught] == [__file__]
 
 
 def test_jobs_are_joblibs(monkeypatch) -> None:
@@ -151,7 +156,7 @@ def test_unfinished_fits_of_the_path_are_counted() -> None:
     assert {warning.filename for warning in caught} == {__file__}  # where fit was called
 
 
-def test_refinements_halve_the_distance_to_both_neighbours() -> None:
+def test_refinements_halve_the_distance_to_both_neighbors() -> None:
     """Around the best alpha of every tightness."""
     model = ProportionRegressorCV(alphas=[100.0, 0.01, 1.0], tightnesses=[0.0, 8.0], cv=2)
     model.fit(X, Y)
@@ -181,12 +186,7 @@ def test_cross_validation_is_the_grid_by_brute_force(form) -> None:
     options = {"standardize": True, "tol": 1e-9}
     model = ProportionRegressorCV(**GRID, tightnesses=TIGHTNESSES, cv=folds, **options)
     model.fit(form(X), form(Y))
-    expected = np.empty((2, len(ALPHAS), len(TIGHTNESSES)))
-    for i, (train, held_out) in enumerate(folds.split(X)):
-        for j, m in np.ndindex(expected.shape[1:]):
-            single = ProportionRegressor(alpha=ALPHAS[j], tightness=TIGHTNESSES[m], **options)
-            prediction = single.fit(X[train], Y[train]).predict(X[held_out])
-            expected[i, j, m] = negative_error(Y[held_out], prediction)
+    expected = single_scores(list(folds.split(X)), TIGHTNESSES, **options)
     np.testing.assert_allclose(model.scores_, expected, rtol=1e-6)
     mean = expected.mean(axis=0)
     j, m = np.unravel_index(mean.argmax(), mean.shape)
@@ -201,11 +201,10 @@ def test_cross_validation_is_the_grid_by_brute_force(form) -> None:
 
 
 def test_equal_scores_choose_the_strongest_penalty_and_the_first_tightness() -> None:
-    X, y = load_iris(return_X_y=True)
-    model = FitzpatrickClassifierCV(
-        alphas=[0.1, 1.0], tightnesses=[2.0, 0.0], scoring=lambda *_: 1.0, cv=2
-    ).fit(X, y)
+    model = FitzpatrickClassifierCV(alphas=[0.01, 0.1, 1.0], tightnesses=[2.0, 0.0], refine=1, cv=2)
+    model.set_params(scoring=lambda *_: 1.0).fit(X, LABELS)
     assert (model.alpha_, model.tightness_) == (1.0, 2.0)
+    np.testing.assert_allclose(model.alphas_, [0.01, 0.1, 10.0**-0.5, 1.0])
 
 
 def test_callbacks_see_every_fit() -> None:

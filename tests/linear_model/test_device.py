@@ -166,7 +166,7 @@ def test_predictions_need_the_place_of_the_fit(dispatch) -> None:
     x = torch.asarray(X).requires_grad_()
     model = ProportionRegressor().fit(x, torch.asarray(Y))
     assert not model.predict(x).requires_grad
-    expected = r"predict\(\) must use the same namespace and the same device as that of fit"
+    expected = r"predict\(\) must use the same namespace and the same device as X of fit"
     with pytest.raises(ValueError, match=expected):
         model.predict(X)
     with pytest.raises(ValueError, match=expected):
@@ -218,8 +218,9 @@ def torch_problem(loss, *, intercept=True):
     y[y < 0.1] = 0
     y /= y.sum(axis=1, keepdims=True)
     options = {"fit_intercept": intercept, "standardize": True, "tol": 1e-10, "n_threads": 1}
+    weights = generator.uniform(0.5, 2.0, size=70)
     forms = np.asarray, torch.asarray
-    return [penalty_path(form(x), y, get_loss(*loss), **options) for form in forms]
+    return [penalty_path(form(x), y, get_loss(*loss), weights, **options) for form in forms]
 
 
 @pytest.fixture

@@ -95,6 +95,17 @@ def test_predictions_are_those_of_the_loss_that_was_fitted() -> None:
     assert regressor.loss_ == "fitzpatrick_logistic"
 
 
+@pytest.mark.parametrize("k", [2, 4])
+def test_a_reference_by_class_decides_about_the_class_too(k: int) -> None:
+    reference = np.append(0.7, np.full(k - 1, 0.3 / (k - 1)))
+    loss = fp.FitzpatrickLoss(fp.regularizers.FDivergence("hellinger", reference=reference))
+    model = FitzpatrickClassifier(loss, alpha=10.0).fit(X, LABELS % k)
+    best = model.predict_proba(X).argmax(axis=1)
+    np.testing.assert_array_equal(model.predict(X), best)
+    scores = model.decision_function(X)
+    assert (best != (scores > 0 if k == 2 else scores.argmax(axis=1))).any()
+
+
 def test_log_probabilities_have_no_finite_zeros() -> None:
     iris, labels = load_iris(return_X_y=True)
     model = FitzpatrickClassifier("fitzpatrick_sparsemax", alpha=0.01).fit(iris, labels)

@@ -39,6 +39,7 @@ TARGETS = [
     ({}, with_entry(Y, np.inf), "Input y contains infinity in row 3, column 1"),
     ({}, sparse.csr_array(with_entry(Y, np.nan)), "Input y contains NaN in row 3, column 1"),
     ({}, sparse.csr_array(100 * Y), "in row 0 it sums to 100, not 1; label_proportions"),
+    ({}, Y * (np.arange(60) != 3)[:, None], "row 3 it sums to 0, .* drop it"),
     ({}, INDICATORS, "it holds 0/1 indicators, .*label_proportions.*loss='sigmoid'"),
     ({"loss": "sigmoid"}, with_entry(Y, 1.5), r"row 3 entry 1 is 1.5, outside \[0, 1\]"),
     ({"loss": "poisson"}, with_entry(Y, -1.0), r"row 3 entry 1 is -1, outside \[0, inf\]"),
@@ -123,6 +124,18 @@ PATHS: list[tuple[dict[str, Any], str]] = [
     ({"Y": np.full((60, 4), 0.5)}, "it sums to 2, not 1"),
     ({"X": with_entry(X, np.nan)}, "Input X contains NaN in row 3, column 1"),
     ({"sample_weight": 1e300 * WEIGHTS}, "a sample has the weight"),
+    ({"Y": LABELS[:-1]}, r"inconsistent numbers of samples: \[60, 59\]"),
+    ({"Y": np.append(LABELS, 0)}, r"inconsistent numbers of samples: \[60, 61\]"),
+    ({"Y": np.where(LABELS == 1, np.nan, LABELS)}, "Input y contains NaN"),
+    ({"Y": LABELS / 2}, r"y of shape \(60,\) must hold classes, integers from 0 on, got float64"),
+    ({"Y": LABELS - 1}, "label -1 in row"),
+    ({"alphas": iter([1.0, -1.0])}, "must be a finite number of at least 0, got -1"),
+    ({"dtype": "float16"}, "dtype must be float32 or float64"),
+    (
+        {"start": (np.zeros((3, 5)), np.zeros(3))},
+        r"start must .* shape \(4, 5\) and .* \(4,\), got",
+    ),
+    ({"start": (np.zeros((4, 5)), np.zeros(3))}, r"got \(4, 5\) and \(3,\)"),
 ]
 
 

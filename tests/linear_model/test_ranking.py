@@ -62,6 +62,17 @@ def test_learns_to_rank(loss: str) -> None:
     assert_close(tied.predict([[1.0]]), [[3, 1.5, 1.5]], rtol=0, atol=0)
 
 
+def test_weights_are_repetitions() -> None:
+    X, y = draw(40)
+    weights = seeded(2).integers(0, 3, len(X))
+    rows = np.repeat(np.arange(len(X)), weights)
+    model, given = LabelRanker("squared"), np.asarray(y)
+    expected = model.fit(X[rows], given[rows]).coef_
+    assert_close(model.fit(X, given, weights).coef_, expected, rtol=1e-6, atol=1e-9)
+    score = model.score(X[rows], given[rows])
+    assert_close(model.score(X, given, weights), score, rtol=1e-12, atol=0)
+
+
 def test_scorers_and_searches() -> None:
     X, y = draw(40)
     model = LabelRanker("sparsemap", alpha=0.1)

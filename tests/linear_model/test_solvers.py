@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from fitzpatrick import engines
 from fitzpatrick.linear_model import Iteration, ProportionRegressor, Status, _path, fit_path
@@ -42,6 +42,9 @@ def test_where_kinks_stop_newton(hands_over: bool, capsys, monkeypatch) -> None:
     assert model.status_ is (Status.SWITCHED if hands_over else Status.CONVERGED)
     assert model.objective_ == pytest.approx(expected.objective_, rel=1e-6)
     assert [now.iteration for now in seen] == list(range(model.n_iter_ + 1))
+    model.set_params(max_iter=model.n_iter_ - 1, callback=None, verbose=0)
+    with pytest.warns(ConvergenceWarning, match="max_iter was reached"):
+        assert model.fit(X, Y).n_iter_ == model.max_iter
 
 
 def test_newton_goes_on_while_the_objective_falls(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +77,7 @@ def test_newton_does_not_go_on_for_ever_smaller_gains_of_the_gradient() -> None:
     assert result.n_iter == 5
 
 
-def test_steihaug_minimises_within_the_region() -> None:
+def test_steihaug_minimizes_within_the_region() -> None:
     rng = seeded(0)
     root = rng.standard_normal((6, 6))
     hessian = root @ root.T + np.eye(6)
@@ -161,6 +164,14 @@ def test_steps_that_overflow_are_shortened_in_silence() -> None:
     assert model.status_.converged
 
 
+@pytest.fixture
+def three_threads():
+    """Of BLAS, a number that the test sets nowhere."""
+    with threadpool_limits(3, user_api="blas"):
+        yield
+
+
+@pytest.mark.usefixtures("three_threads")
 def test_threads_that_fit_leave_the_pools_as_they_were() -> None:
     def threads() -> list[int]:
         return [p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"]

@@ -85,16 +85,19 @@ class BoostedModel(ScoreModel):
             raise ValueError("X has n_samples = 1; trees need at least two samples to split")
         data = self._check_targets(X, y, check_weights(sample_weight, X), loss)
         targets, k, weights = data.targets, data.n_classes, data.weights
+        self.loss_, self.tightness_ = self.loss, loss.tightness
+        self.library_, self.n_classes_in_ = self.library, k
         rows, held_out = np.arange(X.shape[0]), None
         if self.early_stopping_rounds is not None:
             share, classes = self.validation_fraction, targets if targets.ndim == 1 else None
             rows, held_out = train_test_split(
                 rows, test_size=share, random_state=self.random_state, stratify=classes
             )
-        start = _start(loss, targets[rows], k, None if weights is None else weights[rows])
-        parts = []
-        if before is not None:
-            self._check_warm_start(before, k, loss)
+        if before is None:
+            parts = []
+            start = _start(loss, targets[rows], k, None if weights is None else weights[rows])
+        else:
+            self._check_warm_start(before)
             parts, start = before.booster_, before.start_
 
         def samples(at: np.ndarray, judge: Any) -> Samples:
@@ -112,19 +115,14 @@ class BoostedModel(ScoreModel):
         part = library.train(growing, watched, self._library_parameters(n_rounds))
         self.booster_: list[Any] = [*parts, part]
         self.start_: np.ndarray = start
-        self.loss_, self.tightness_ = self.loss, loss.tightness
-        self.library_, self.n_classes_in_ = self.library, k
         self.n_iter_ = n_rounds + library.rounds(part)
 
-    def _check_warm_start(self, before: Self, k: int, loss: Loss) -> None:
+    def _check_warm_start(self, before: Self) -> None:
         """Raise unless the last fit had the same loss, library, features and targets."""
-        names = ("n_features_in_", "feature_names_in_", "classes_")
+        names = ("library_", "n_classes_in_", "n_features_in_", "feature_names_in_", "classes_")
         found = [[np.asarray(getattr(m, name, None)) for name in names] for m in (self, before)]
-        given = (
-            (self.library, k, loss),
-            (before.library_, before.n_classes_in_, before._fitted_loss),
-        )
-        if given[0] != given[1] or not all(map(np.array_equal, *found)):
+        is_same = self._fitted_loss == before._fitted_loss
+        if not (is_same and all(map(np.array_equal, *found))):
             raise ValueError(
                 "warm_start=True adds to trees of other features, classes, another loss, tightness "
                 "or library; set warm_start=False to begin anew"
@@ -137,8 +135,8 @@ class BoostedModel(ScoreModel):
     def _library_parameters(self, n_rounds: int) -> dict[str, Any]:
         """The parameters, with a seed for what follows n rounds, and places of categories.
 
-        Each fit of a warm start has a seed of its own, lest it draws the samples and features of
-        the last one again.
+        Each fit of a warm start has a seed of its own, and so draws other samples and features than
+        the one before.
         """
         parameters: dict[str, Any] = self.get_params()
         seed = self.random_state
@@ -219,7 +217,7 @@ _PARAMETERS = """
             :func:`lightgbm_objective`.
         floor: least entry of the Hessian, in units of 1/(1 + tightness).
         categorical_features: names or places of columns that hold categories; None leaves it to the
-            library, which takes those of a data frame.
+            library, which takes the categorical columns of a data frame.
         early_stopping_rounds: stop after this many rounds without a better metric on held-out
             samples, and keep the best round; None grows all.
         validation_fraction: share of the samples that early stopping holds out.
@@ -230,7 +228,7 @@ _PARAMETERS = """
             early stopping holds out. None leaves the former to the library, whose own seed is the
             same in each fit, and holds out other samples in each.
         n_jobs: threads, of the loss and of the library; None leaves it to them.
-        verbose: print the metric every so many rounds; 0 is silent.
+        verbose: rounds from one printed metric to the next; 0 is silent.
         library_params: further parameters of the library, by its own names.
 
     Attributes:
@@ -263,7 +261,7 @@ class BoostedProportionRegressor(ProportionModel, BoostedModel):
 class BoostedClassifier(ClassModel, BoostedModel):
     __doc__ = f"""Boosted trees for classes, with a loss on the simplex.
 
-    ``class_weight`` is that of :class:`~fitzpatrick.linear_model.FitzpatrickClassifier`.
+    ``class_weight`` is as in :class:`~fitzpatrick.linear_model.FitzpatrickClassifier`.
 {_PARAMETERS}        classes_: the labels, sorted.
 
     Example:

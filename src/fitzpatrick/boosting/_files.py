@@ -86,7 +86,7 @@ def model_text(model: BoostedModel) -> str:
         "version": 3,
         "estimator": type(model).__name__,
         "params": model.get_params(),
-        "dtype": "str" if dtype and dtype.startswith("str") else dtype,  # whatever its length
+        "dtype": "str" if dtype and dtype.startswith("str") else dtype,  # of any length
         **{name: getattr(model, name, None) for name in _ATTRIBUTES},
     }
     lines = [json.dumps(given, default=_plain)]
@@ -158,7 +158,7 @@ def _restore(
     for text in texts:
         try:
             part, *shape = library.from_text(json.loads(text))
-        except Exception as error:  # the libraries raise whatever their parsers met
+        except Exception as error:  # a library's parser may raise anything
             raise ValueError(f"{model.library_} cannot read its trees: {error}") from error
         expected = [model.n_features_in_, model.n_classes_in_]
         expect(shape == expected, f"trees have {shape} features and targets, not {expected}")

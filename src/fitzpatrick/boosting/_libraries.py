@@ -1,10 +1,9 @@
 """The libraries that grow trees: what differs between them.
 
-Each class trains a model of its library, which it calls a part: the trees of one fit, on top of
-those of earlier ones in a warm start. ``scores`` are what the trees of a part add, ``rounds`` how
-many of its rounds count, ``gains`` the gain of the splits by each feature. ``to_text`` and
-``from_text`` use the library's own text format; the latter returns the numbers of features and of
-targets, too.
+Each class trains a model of its library, called a part: the trees of one fit, on top of the trees
+of earlier fits in a warm start. ``scores`` are what the trees of a part add, ``rounds`` how many of
+its rounds count, ``gains`` the gain of the splits by each feature. ``to_text`` and ``from_text``
+use the library's own text format; the latter returns the numbers of features and of targets, too.
 """
 
 from collections.abc import Callable
@@ -15,6 +14,10 @@ import numpy as np
 from scipy import sparse
 
 from ._trees import checked_lightgbm, checked_xgboost
+
+# LightGBM drops features that no split can use, and fails if none is left. On few rows these are
+# kept, which takes no longer, and gives trees of one leaf.
+MIN_FILTERED_ROWS = 1000
 
 
 class Samples(NamedTuple):
@@ -65,6 +68,8 @@ class LightGBM:
             "verbosity": -1,
             **(given["library_params"] or {}),
         }
+        if len(samples.scores) < MIN_FILTERED_ROWS:
+            params.setdefault("feature_pre_filter", False)
         categories = given["categorical_features"]
 
         def data(samples: Samples, reference: Any = None) -> Any:
@@ -88,7 +93,11 @@ class LightGBM:
         try:
             return lightgbm.train(params, training, given["n_estimators"], **options)
         except lightgbm.basic.LightGBMError as error:
-            raise ValueError(f"LightGBM cannot grow trees on these features: {error}") from error
+            raise ValueError(
+                "LightGBM cannot grow trees on these features, and does so if none of them leaves "
+                f"{given['min_child_samples']} samples (min_child_samples) on either side of a "
+                f"split: {error}"
+            ) from error
 
     @staticmethod
     def scores(part: Any, X: Any) -> np.ndarray:
@@ -143,7 +152,7 @@ class XGBoost:
                 kinds = np.where(np.isin(np.arange(X.shape[1]), categories), "c", "q").tolist()
             return xgboost.DMatrix(
                 X, np.zeros(len(scores)), weight=weights, base_margin=scores, feature_types=kinds,
-                enable_categorical=True,
+                enable_categorical=True, nthread=given["n_jobs"],
             )  # fmt: skip
 
         options: dict[str, Any] = {}

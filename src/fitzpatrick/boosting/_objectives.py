@@ -92,7 +92,7 @@ class Objective:
         if theta.shape != self.shape:
             raise ValueError(
                 f"the targets have shape {self.shape}, and the library's scores {theta.shape}: set "
-                "num_class to the number of targets, and give the objective those of the "
+                "num_class to the number of targets, and give the objective the targets of the "
                 "training samples"
             )
         return theta

@@ -1,7 +1,8 @@
 """The estimators of :mod:`fitzpatrick.linear_model` on Dask: data in chunks, on workers.
 
-The solver is that of one machine, and coefficients and objective are the same up to rounding. Only
-the rows live on workers: each evaluation, gradient or Hessian product is one round over the chunks.
+The solver runs in this process, and coefficients and objective are the same as on one machine, up
+to rounding. Only the rows live on workers: each evaluation, gradient or Hessian product is one
+round over the chunks.
 """
 
 try:

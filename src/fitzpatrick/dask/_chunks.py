@@ -43,54 +43,37 @@ def errors_of(index: int) -> Iterator[None]:
 
 # Targets
 
-
-@dataclass(frozen=True, eq=False)
-class Targets:
-    """What is known of the targets of some chunks."""
-
-    form: dict[str, str]  # by a name for it; all chunks have the same
-    n_classes: int = 0  # columns, or for integer labels one more than the largest
-    rounding: float = 0.0  # as exact_proportions returns it
-    labels: Array = field(default_factory=lambda: np.empty(0))  # of a classifier, sorted
-    totals: Array = field(default_factory=lambda: np.empty(0))  # weights of their samples
-
-    def merge(self, other: "Targets") -> "Targets":
-        """What is known of both."""
-        both = np.concatenate([self.labels, other.labels])
-        labels, places = np.unique(both, return_inverse=True)
-        totals = np.bincount(places, weights=np.concatenate([self.totals, other.totals]))
-        n_classes = max(self.n_classes, other.n_classes)
-        return Targets(self.form, n_classes, max(self.rounding, other.rounding), labels, totals)
+ONE_COLUMN = "(n,)"
+Checked = tuple[Array, dict[str, Any]]  # targets, and what a ChunkSummary says of them
+TargetCheck = Callable[[Any, Array, Array | None, Loss], Checked]
 
 
-ONE_COLUMN = {"shape of y": "(n,)"}
-TargetCheck = Callable[[Any, Array, Array | None, Loss], tuple[Array, Targets]]
-
-
-def labels_of(y: Any, X: Array, weights: Array | None, _loss: Loss) -> tuple[Array, Targets]:
-    """Class labels of a chunk, and what is known of them."""
+def labels_of(y: Any, X: Array, weights: Array | None, _loss: Loss) -> Checked:
+    """Class labels of a chunk."""
     y = _checks.label_column(y, X)
     labels, places = np.unique(y, return_inverse=True)
     _checks.check_classes(np.repeat(labels, 2))  # scikit-learn warns if most labels occur once
     totals = np.bincount(places, weights=weights).astype(np.float64)
     form = {"type of y": "text" if labels.dtype.kind in "UO" else "numbers"}
-    return y, Targets(form, labels=labels, totals=totals)
+    return y, {"form": form, "labels": labels, "totals": totals}
 
 
-def proportions_of(y: Any, X: Array, _weights: Array | None, loss: Loss) -> tuple[Array, Targets]:
-    """Targets (n, k) of a chunk, in the domain of a loss, and what is known of them."""
+def proportions_of(y: Any, X: Array, _weights: Array | None, loss: Loss) -> Checked:
+    """Targets (n, k) of a chunk, in the domain of a loss."""
     y, rounding = _checks.exact_proportions(y, loss, X)
-    if y.ndim == 1:
-        return y.reshape(-1, 1), Targets(ONE_COLUMN, 1, rounding)
-    return y, Targets({"shape of y": f"(n, {y.shape[1]})"}, int(y.shape[1]), rounding)
+    rows = y.reshape(-1, 1) if y.ndim == 1 else y
+    return rows, _facts(y.ndim, int(rows.shape[1]), rounding)
 
 
-def numbers_of(y: Any, X: Array, weights: Array | None, loss: Loss) -> tuple[Array, Targets]:
-    """Proportions of a chunk, or integer labels from 0 on, and what is known of them."""
-    y = _checks.check_numbers(y)
-    if y.ndim == 2:
-        return proportions_of(y, X, weights, loss)
-    return _checks.label_column(y, X), Targets(ONE_COLUMN, int(y.max()) + 1)
+def numbers_of(y: Any, X: Array, _weights: Array | None, loss: Loss) -> Checked:
+    """Targets (n, k) of a chunk, or integer labels from 0 on."""
+    y, n_classes, rounding = _checks.check_targets(y, loss, X)
+    return y, _facts(y.ndim, n_classes, rounding)
+
+
+def _facts(ndim: int, n_classes: int, rounding: float) -> dict[str, Any]:
+    form = {"shape of y": ONE_COLUMN if ndim == 1 else f"(n, {n_classes})"}
+    return {"form": form, "n_classes": n_classes, "rounding": rounding}
 
 
 # Rows
@@ -100,6 +83,7 @@ def numbers_of(y: Any, X: Array, weights: Array | None, loss: Loss) -> tuple[Arr
 class Columns:
     """Weighted means, variances and bounds of columns in some rows."""
 
+    n_samples: int
     weight: float
     mean: Array
     variance: Array
@@ -110,7 +94,7 @@ class Columns:
     def of(cls, X: Array, weights: Array | None) -> "Columns":
         """Those of rows in memory."""
         weight = float(X.shape[0] if weights is None else weights.sum())
-        return cls(weight, *moments(X, weights), *bounds(X))
+        return cls(int(X.shape[0]), weight, *moments(X, weights), *bounds(X))
 
     def merge(self, other: "Columns") -> "Columns":
         """Those of both."""
@@ -118,6 +102,7 @@ class Columns:
         share = other.weight / weight
         difference = other.mean - self.mean
         return Columns(
+            self.n_samples + other.n_samples,
             weight,
             self.mean + share * difference,
             (1 - share) * self.variance
@@ -139,10 +124,10 @@ class Chunk:
     """Checked rows."""
 
     index: int
-    X: Array  # None once a design has been made of it
+    X: Array  # None in a chunk that has a design instead
     y: Array  # as the check of the data returns it
     weights: Array | None
-    targets: Targets
+    facts: dict[str, Any]  # of the targets, as their check returns them
 
     def counted(self) -> "Chunk | None":
         """The samples of positive weight; None if there are none."""
@@ -161,26 +146,26 @@ class ChunkSummary:
     chunk: int  # the first of them
     X: Array  # its features without their rows
     form: dict[str, Any]  # by a name for it; all chunks have the same
-    targets: Targets
     largest_weight: float  # 0 without weights
-    n_samples: int = 0  # of positive weight
-    columns: Columns | None = None  # of samples of positive weight; None without any
+    columns: Columns | None  # of samples of positive weight; None without any
+    n_classes: int = 0  # columns of y, or for integer labels one more than the largest
+    rounding: float = 0.0  # as exact_proportions returns it
+    labels: Array = field(default_factory=lambda: np.empty(0))  # of a classifier, sorted
+    totals: Array = field(default_factory=lambda: np.empty(0))  # weights of their samples
 
     @classmethod
     def of(cls, chunk: Chunk) -> "ChunkSummary":
         """The summary of one chunk."""
-        X, weights = chunk.X, chunk.weights
-        form = {"n_features": X.shape[1], "dtype": X.dtype, "is_sparse": sparse.issparse(X)}
-        form = {f"{name} of X": value for name, value in form.items()} | chunk.targets.form
+        X, weights, counted = chunk.X, chunk.weights, chunk.counted()
+        form = {"n_features of X": X.shape[1], "dtype of X": X.dtype}
+        form |= {"is_sparse of X": sparse.issparse(X)} | chunk.facts["form"]
         largest_weight = 0.0 if weights is None else float(weights.max())
-        summary = cls(chunk.index, X[:0], form, chunk.targets, largest_weight)
-        if (counted := chunk.counted()) is None:
-            return summary
-        columns = Columns.of(counted.X, counted.weights)
-        return replace(summary, n_samples=int(counted.X.shape[0]), columns=columns)
+        columns = None if counted is None else Columns.of(counted.X, counted.weights)
+        facts = chunk.facts | {"form": form}
+        return cls(chunk.index, X[:0], largest_weight=largest_weight, columns=columns, **facts)
 
     def merge(self, other: "ChunkSummary") -> "ChunkSummary":
-        """That of both; an error names the chunk that does not go with those before."""
+        """The summary of both; an error names the chunk that does not go with those before."""
         for name, here in self.form.items():
             if (there := other.form[name]) != here:
                 raise ChunkError(
@@ -188,21 +173,25 @@ class ChunkSummary:
                     "give all chunks the same columns and one type"
                 )
         columns = [part for part in (self.columns, other.columns) if part is not None]
+        labels, places = np.unique(np.concatenate([self.labels, other.labels]), return_inverse=True)
         return replace(
             self,
-            targets=self.targets.merge(other.targets),
             largest_weight=max(self.largest_weight, other.largest_weight),
-            n_samples=self.n_samples + other.n_samples,
             columns=merged(columns) if columns else None,
+            n_classes=max(self.n_classes, other.n_classes),
+            rounding=max(self.rounding, other.rounding),
+            labels=labels,
+            totals=np.bincount(places, np.concatenate([self.totals, other.totals])),
         )
 
     def check(self) -> None:
         """Raise if there are no samples that count, or sums of squares would overflow."""
         check_any_weight(self.columns is not None)
         assert self.columns is not None
+        n_samples = self.columns.n_samples
         largest = np.maximum(-self.columns.low, self.columns.high).max()
-        _checks.check_largest(float(largest), self.n_samples * self.X.shape[1], entries(self.X))
-        _checks.check_largest_weight(self.largest_weight, self.n_samples)
+        _checks.check_largest(float(largest), n_samples * self.X.shape[1], entries(self.X))
+        _checks.check_largest_weight(self.largest_weight, n_samples)
 
 
 def merged(parts: list[Any]) -> Any:
@@ -219,8 +208,8 @@ def check_rows(
     with errors_of(index):
         X = check_features(X)
         weights = None if weights is None else check_each_weight(np.asarray(weights), X)
-        y, targets = check(y, X, weights, loss)
-    return Chunk(index, X, y, weights, targets)
+        y, facts = check(y, X, weights, loss)
+    return Chunk(index, X, y, weights, facts)
 
 
 def check_features(X: Any) -> Array:
@@ -230,7 +219,7 @@ def check_features(X: Any) -> Array:
 
 
 def encode(classes: Array | None, class_weights: Array | None, chunk: Chunk) -> Chunk | None:
-    """Labels as numbers, weights with those of the classes, no samples of weight 0."""
+    """Labels as numbers, weights times class weights, no samples of weight 0."""
     y, weights = chunk.y, chunk.weights
     if classes is not None:
         y = np.searchsorted(classes, y)
@@ -241,6 +230,11 @@ def encode(classes: Array | None, class_weights: Array | None, chunk: Chunk) -> 
 
 
 # Features as the solvers see them
+
+
+def columns_of(chunk: Chunk) -> Columns:
+    """The columns of a chunk without samples of weight 0."""
+    return Columns.of(chunk.X, chunk.weights)
 
 
 def of_scaled(
@@ -336,7 +330,7 @@ def hits(model: Any, X: Array, y: Any, weights: Array | None) -> Columns:
 
 
 def deviations(model: Any, X: Array, y: Any, weights: Array | None) -> Columns:
-    """Targets, and squares of what a regressor leaves of them: what R² is made of."""
+    """Targets and the squared residuals of a regressor, from which R² follows."""
     y = y.toarray() if sparse.issparse(y) else np.asarray(y, dtype=np.float64)
     y = y.reshape(len(y), -1)
     residual = np.square(y - model.predict(X).reshape(y.shape))

@@ -106,7 +106,7 @@ def _delayed_chunks(collection: Any) -> list[Delayed]:
     if is_array(collection):
         return list(collection.to_delayed().ravel())
     # Only the columns that are asked for are read. Dask's further steps would read several files of
-    # few columns as one, so that the chunks of y would not be those of X.
+    # few columns as one, so that y and X would have different chunks.
     return list(collection.simplify().to_delayed(optimize_graph=False))
 
 
@@ -128,7 +128,7 @@ def _in_chunks_of(X: Any, array: da.Array) -> da.Array:
 
 
 def _check_same_chunks(name: str, collection: Any, X: Any) -> None:
-    """Raise unless the chunks hold the same rows as those of X, as far as that is known."""
+    """Raise unless the chunks hold the same rows as the chunks of X, as far as that is known."""
     sizes, expected = row_chunks(collection), row_chunks(X)
     if sizes is not None and expected is not None and sizes != expected:
         pairs = enumerate(zip_longest(sizes, expected))

@@ -134,26 +134,26 @@ class ChunkedData(TrainingData):
     ) -> tuple[list[Delayed], ParameterSpace, int, float]:
         rounds = self.rounds
         chunks = rounds.map("encode", _chunks.encode, self.classes, self.class_weights, self.chunks)
-        summary = self.summary
+        columns = self.summary.columns
         if self.class_weights is not None:  # weights have changed
-            parts = rounds.map("summary", ChunkSummary.of, chunks)
-            summary = rounds.run(rounds.merge(parts, _chunks.merged))[0]
+            parts = rounds.map("summary", _chunks.columns_of, chunks)
+            columns = rounds.run(rounds.merge(parts, _chunks.merged))[0]
+        assert columns is not None  # or the check of the summary has raised
         fit_intercept, standardize = settings.fit_intercept, settings.standardize
-        like = entries(summary.X)
-        assert summary.columns is not None  # or its check has raised
-        scaling = summary.columns.scaling(
+        like = entries(self.summary.X)
+        scaling = columns.scaling(
             eps(like), center=fit_intercept or standardize, standardize=standardize
         )
-        basis = self._basis(chunks, scaling, summary.n_samples)
+        basis = self._basis(chunks, scaling, columns.n_samples)
         given = rounds.share("transformation", (scaling, basis))
         designs = rounds.map("design", _chunks.make_design, fit_intercept, chunks, given)
         parts = rounds.map("spectrum", _chunks.weighted_spectrum, designs)
         found, designs = rounds.run(rounds.merge(parts, _chunks.total), designs)
         spectrum, weight = found[:-1] / found[-1], float(found[-1])
-        is_sparse = sparse.issparse(summary.X)
+        is_sparse = sparse.issparse(self.summary.X)
         space = ParameterSpace(spectrum, scaling, fit_intercept, basis, like, is_sparse)
         self.chunks = self.unread  # the designs have taken their place
-        return designs, space, summary.n_samples, weight
+        return designs, space, columns.n_samples, weight
 
     def _basis(self, chunks: list[Delayed], scaling: Scaling, n_samples: int) -> Array | None:
         """The principal directions of dense features, if a rotation pays."""

@@ -13,13 +13,12 @@ from dask.dataframe import from_dask_array
 from sklearn.metrics import get_scorer
 from sklearn.utils.validation import _get_feature_names, check_is_fitted, validate_data
 
-from .. import engines, linear_model, metrics
+from .. import linear_model, metrics
 from .._array import Array
 from ..linear_model import _checks, _cv
 from ..linear_model._checks import FitSettings
 from ..linear_model._estimators import ClassModel, LinearModel, ProportionModel
 from ..linear_model._path import LinearPath, path_of
-from ..linear_model._sums import TrainingData
 from ..losses import Loss, get_loss
 from . import _chunks
 from ._chunks import Columns, Statistic
@@ -41,8 +40,8 @@ class OnDask(LinearModel):
         "persist": ["boolean"]
     }
     _target_check: ClassVar[Any]  # a TargetCheck
-    _statistic: ClassVar[Any]  # a Statistic of a chunk for ...
-    _score_of: ClassVar[Any]  # ... the score from that of all chunks
+    _statistic: ClassVar[Any]  # a Statistic of a chunk
+    _score_of: ClassVar[Any]  # from the statistic of all chunks to the score
 
     _: KW_ONLY
     persist: bool = True
@@ -143,25 +142,18 @@ class Search(OnDask, _cv.CrossValidated):
     def _folds(self, data: Any, loss: Loss, sample_weight: Any, groups: Any, dev: Any) -> _cv.Folds:
         return lambda: iter([(data, dev)])
 
-    def _score_fold(
-        self,
-        data: TrainingData,
-        held_out: Any,
-        candidates: list[FitSettings],
-        scorer: Any,
-        alphas: Array,
-        starts: Any,
-    ) -> _cv.FoldScores:
-        statistic = partial(mean_scores, scorer, candidates[0].loss, data.n_classes)
-        paths = _cv.fit_paths(for_workers(self), data, candidates, alphas, starts)
-        fits, models = zip(*paths, strict=True)
+    def _score_models(
+        self, models: list[Any], held_out: Any, scorer: Any, loss: Loss, n_classes: int
+    ) -> Array:
+        statistic = partial(mean_scores, scorer, loss, n_classes)
+        given = [for_workers(model) for model in models]
         try:
-            found = run_statistic(read_inputs(*held_out), list(models), statistic, self.n_threads)
+            found = run_statistic(read_inputs(*held_out), given, statistic, self.n_threads)
         except ChunkError as error:
             raise ChunkError(f"dev: {error}") from error
         if found is None:
             raise ValueError("dev: no sample has a positive weight; there is nothing to score")
-        return _cv.fold_scores(found.mean, fits)
+        return found.mean
 
     def _check_held_out(self, groups: Any, dev: Any) -> None:
         if not _cv.is_dev_set(dev):
@@ -197,11 +189,11 @@ def mean_scores(
     weights: Array | None,
 ) -> Columns:
     """The scores of several models on a chunk, by a scorer that is a mean over samples."""
-    y = models[0]._check_more_targets(y, X, n_classes, loss)
+    y, _ = models[0]._check_more_targets(y, X, n_classes, loss)
     y = y.toarray() if hasattr(y, "toarray") else y
-    scores = np.asarray([scorer(model, X, y, sample_weight=weights) for model in models])
+    scores = [[scorer(model, X, y, sample_weight=weights) for model in models]]
     weight = float(len(y) if weights is None else weights.sum())
-    return Columns(weight, scores, np.zeros_like(scores), scores, scores)
+    return Columns.of(np.asarray(scores), np.asarray([weight]))
 
 
 @dataclass(eq=False, repr=False)
@@ -213,7 +205,7 @@ class ClassModelOnDask(OnDask, ClassModel):
     _score_of = staticmethod(lambda found: found.mean[0])
 
     def _learn_targets(self, y: Any, data: ChunkedData, loss: Loss) -> None:
-        found = data.summary.targets
+        found = data.summary
         data.class_weights = self._learn_classes(found.labels, found.totals, loss)
         data.classes = found.labels
         data.n_classes, data.binary = len(found.labels), len(found.labels) == 2
@@ -233,8 +225,8 @@ class ClassModelOnDask(OnDask, ClassModel):
 class FitzpatrickClassifier(ClassModelOnDask, linear_model.FitzpatrickClassifier):
     r"""Linear classifier on chunks of rows, with a Fitzpatrick or Fenchel-Young loss.
 
-    The model, its other parameters and its attributes are those of
-    :class:`fitzpatrick.linear_model.FitzpatrickClassifier`, and so are the coefficients.
+    The model, its other parameters and its attributes are documented in
+    :class:`fitzpatrick.linear_model.FitzpatrickClassifier`. The coefficients are the same.
 
     Args:
         n_threads: threads of each task; None is one, since workers run several tasks at a time.
@@ -262,8 +254,8 @@ class FitzpatrickClassifier(ClassModelOnDask, linear_model.FitzpatrickClassifier
 class FitzpatrickClassifierCV(Search, ClassModelOnDask, linear_model.FitzpatrickClassifierCV):
     r"""A :class:`FitzpatrickClassifier` that chooses its alpha, and its tightness, on a dev set.
 
-    Other parameters, and the attributes, are those of
-    :class:`fitzpatrick.linear_model.FitzpatrickClassifierCV`, with the dev set for one fold.
+    Other parameters, and the attributes, are as in
+    :class:`fitzpatrick.linear_model.FitzpatrickClassifierCV`, with the dev set as the only fold.
 
     Args:
         scoring: ``"accuracy"``, the default, or a name of
@@ -284,18 +276,12 @@ class ProportionModelOnDask(OnDask, ProportionModel):
     _score_of = staticmethod(_chunks.r2)
 
     def _learn_targets(self, y: Any, data: ChunkedData, loss: Loss) -> None:
-        found = data.summary.targets
-        _checks.warn_of_rounding(found.rounding, stacklevel=5)
+        found = data.summary
+        _checks.warn_of_rounding(found.rounding)
         is_frame = is_dask_collection(y) and not is_array(y) and y.ndim == 2
         self._target_names = _get_feature_names(y._meta) if is_frame else None
-        self._is_single = found.form == _chunks.ONE_COLUMN
+        self._is_single = found.form["shape of y"] == _chunks.ONE_COLUMN
         data.n_classes = found.n_classes
-
-    def _check_more_targets(self, y: Any, X: Array, n_classes: int, loss: Loss) -> Array:
-        y, _ = _checks.exact_proportions(y, loss, X)
-        rows = y.reshape(-1, 1) if y.ndim == 1 else y
-        engines.bind(loss.regularizer, loss.tightness, rows, n_classes)  # checks them
-        return y
 
     predict_scores = lazy(ProportionModel.predict_scores)
     predict = lazy(ProportionModel.predict)
@@ -305,8 +291,8 @@ class ProportionModelOnDask(OnDask, ProportionModel):
 class ProportionRegressor(ProportionModelOnDask, linear_model.ProportionRegressor):
     r"""Linear model x ↦ ŷ(Wx + b) on chunks of rows, for targets that are proportions.
 
-    The model, its other parameters and its attributes are those of
-    :class:`fitzpatrick.linear_model.ProportionRegressor`, and so are the coefficients.
+    The model, its other parameters and its attributes are documented in
+    :class:`fitzpatrick.linear_model.ProportionRegressor`. The coefficients are the same.
 
     Args:
         n_threads: as in :class:`FitzpatrickClassifier`.
@@ -319,7 +305,7 @@ class ProportionRegressorCV(Search, ProportionModelOnDask, linear_model.Proporti
     r"""A :class:`ProportionRegressor` that chooses its alpha, and its tightness, on a dev set.
 
     It does so as :class:`FitzpatrickClassifierCV` does. Other parameters, and the attributes, are
-    those of :class:`fitzpatrick.linear_model.ProportionRegressorCV`.
+    as in :class:`fitzpatrick.linear_model.ProportionRegressorCV`.
 
     Args:
         scoring: a name of :func:`fitzpatrick.metrics.metric_names` but ``"calibration_error"``,
@@ -359,7 +345,7 @@ def fit_path(
     settings = _checks.check_parameters("fit_path", get_loss(loss, tightness), **options)
     inputs = read_inputs(X, Y, sample_weight)
     data = ChunkedData.read(inputs, _chunks.numbers_of, settings, persist=persist)
-    found = data.summary.targets
-    _checks.warn_of_rounding(found.rounding, stacklevel=3)
+    found = data.summary
+    _checks.warn_of_rounding(found.rounding)
     data.n_classes = found.n_classes
     return path_of(data, settings, alphas, **of_path)

@@ -1,6 +1,6 @@
 """Rounds of tasks: one task for each chunk, and a tree that merges their results.
 
-A chunk without a sample that counts is None, and so is everything made of it.
+A chunk without a sample of positive weight is None, and so is the result of every task on it.
 """
 
 import inspect

@@ -1,5 +1,6 @@
 """Checks at the edge of the estimators: parameters, features, targets, weights."""
 
+import inspect
 import math
 import warnings
 from collections.abc import Iterator
@@ -100,6 +101,8 @@ def check_settings(estimator: Any, tightness: float | None = None) -> FitSetting
 
 def check_parameters(caller: str, loss: Loss, **given: Any) -> FitSettings:
     """The parameters of a function of that name."""
+    for name in given.keys() - {field.name for field in fields(FitParameters)}:
+        raise TypeError(f"{caller}() got an unexpected keyword argument {name!r}")
     rules = {name: rule for name, rule in CONSTRAINTS.items() if name in given}
     validate_parameter_constraints(rules, {name: given[name] for name in rules}, caller)
     return FitSettings(loss, **given)
@@ -130,11 +133,13 @@ def check_grid(values: Any, name: str) -> Array:
 def check_features(X: Any, dtype: Any = None, *, owner: Any = None, reset: bool = True) -> Array:
     """X as a C-ordered float array, or as CSR or CSC with sorted entries, one per place.
 
-    The dtype is that of X by default, and float64 for other numbers. An owner is an estimator,
+    By default floats keep their dtype, and other numbers become float64. An owner is an estimator,
     which remembers the number and the names of its features; without ``reset`` X is compared with
     these. Arrays of other libraries stay where they are, with an owner if scikit-learn's
     ``array_api_dispatch`` is on. Lazy ones (JAX, Dask) become NumPy arrays, unless they have one.
     """
+    if dtype is not None and np.dtype(dtype).name not in ("float32", "float64"):
+        raise ValueError(f"dtype must be float32 or float64, got {np.dtype(dtype).name}")
     X = X.detach() if is_torch(X) else X
     check_sparse(X, "X")
     form = {"accept_sparse": ("csr", "csc"), "order": "C", "ensure_all_finite": False}
@@ -175,8 +180,8 @@ def check_same_place(X: Array, coef: Array, method: str) -> None:
     if places[0] != places[1]:
         given, fitted = (f"{kind.__module__}.{kind.__name__} on {at}" for kind, at in places)
         raise ValueError(
-            f"X of {method} must use the same namespace and the same device as that of fit(): it "
-            f"is {given}, and the model was fitted to {fitted}; convert X, or fit again"
+            f"X of {method} must use the same namespace and the same device as X of fit(): it is "
+            f"{given}, and the model was fitted to {fitted}; convert X, or fit again"
         )
 
 
@@ -216,6 +221,21 @@ def label_column(y: Any, X: Array) -> Array:
     return y
 
 
+def check_targets(y: Any, loss: Loss, X: Array) -> tuple[Array, int, float]:
+    """Labels (n,) or targets (n, k), k, and the rounding that :func:`exact_proportions` returns."""
+    y = check_numbers(y)
+    if y.ndim == 2:
+        y, rounding = exact_proportions(y, loss, X)
+        return y, int(y.shape[1]), rounding
+    y = label_column(y, X)
+    if y.dtype.kind not in "iu":
+        raise ValueError(
+            f"y of shape {y.shape} must hold classes, integers from 0 on, got {y.dtype}; targets "
+            "have shape (n, k), and a column of them y[:, None]"
+        )
+    return y, int(y.max()) + 1, 0.0
+
+
 def check_classes(y: Array) -> None:
     """Raise unless labels stand for classes."""
     try:
@@ -229,10 +249,10 @@ def check_classes(y: Array) -> None:
 def check_proportions(y: Any, loss: Loss, X: Array) -> Array:
     """Targets (n, k), or (n,) off the simplex, in float64: dense NumPy or CSR.
 
-    Whether they are in the domain of the loss is checked where they are bound to it.
+    Binding them to the loss checks that they are in its domain.
     """
     y, rounding = exact_proportions(y, loss, X)
-    warn_of_rounding(rounding, stacklevel=6)
+    warn_of_rounding(rounding)
     return y
 
 
@@ -295,14 +315,22 @@ def check_finite(array: Array, name: str, remedy: str) -> None:
     )
 
 
-def warn_of_rounding(rounding: float, *, stacklevel: int) -> None:
+def warn_of_rounding(rounding: float) -> None:
     """Say that rows were divided by their sums, and by how much these differed from one."""
     if rounding > 0:
-        warnings.warn(
+        warn(
             f"rows of y differ from a sum of one by up to {rounding:.2g}, and each is divided by "
-            f"its sum; {NORMALIZE}, without this warning",
-            stacklevel=stacklevel,
+            f"its sum; {NORMALIZE}, without this warning"
         )
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line that called this package."""
+    package = __name__.partition(".")[0]
+    frame, level = inspect.currentframe(), 1
+    while frame and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 def _sum_to_one(y: Array, loss: Loss) -> tuple[Array, float]:

@@ -2,7 +2,7 @@
 
 import copy
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass, replace
 from itertools import zip_longest
 from typing import Any, ClassVar, Self
@@ -17,23 +17,30 @@ from .. import metrics
 from .._array import Array, as_library, is_foreign
 from .._weights import check_weights
 from ..losses import Loss, get_loss
-from ._checks import FitSettings, check_features, check_grid, check_settings, unchanged_on_failure
+from ._checks import (
+    FitSettings,
+    check_features,
+    check_grid,
+    check_settings,
+    unchanged_on_failure,
+    warn_of_rounding,
+)
 from ._estimators import ClassModel, LinearModel, ProportionModel
-from ._path import Coefficients, FittedModel, PenaltyPath
+from ._path import Coefficients, PenaltyPath
 from ._sums import Data, TrainingData, take_rows
 
 DEFAULT_ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3, 1e4)  # the paper's
-FINEST_STEP = 10 ** (1 / 16)  # between neighbouring alphas, which no refinement goes below
+FINEST_STEP = 10 ** (1 / 16)  # between neighboring alphas, which no refinement goes below
 
 HeldOut = tuple[Array, Array, Array | None]  # features, targets as scorers take them, weights
-# Scores, coefficients and intercepts of the alphas at each tightness in turn, and the number of
-# fits that did not converge, on one fold.
+# Of the alphas at each tightness in turn, on one fold: scores, coefficients and intercepts to start
+# from at nearby penalties; and the number of fits that did not converge.
 FoldScores = tuple[Array, list[Coefficients], int]
 Folds = Callable[[], Iterator[tuple[Any, Any]]]  # data to fit, and samples to score
 
 
 def refined(alphas: Array, mean: Array) -> Array:
-    """Geometric midpoints between the best alpha of each tightness and its neighbours, falling.
+    """Geometric midpoints between the best alpha of each tightness and its neighbors, falling.
 
     Alphas rise; the mean scores are (alphas, tightnesses).
     """
@@ -98,7 +105,7 @@ class CrossValidated(LinearModel):
                     setattr(self, name, as_library(getattr(self, name), self.coef_))
             if unfinished:
                 problem = f"{unfinished} of {scores.size} fits of the path did not converge"
-                self._warn(problem, stacklevel=3)
+                self._warn(problem)
         return self
 
     def _search(
@@ -165,18 +172,34 @@ class CrossValidated(LinearModel):
         alphas: Array,
         starts: list[Coefficients] | None,
     ) -> FoldScores:
-        """Fit paths to one part of a fold, and score them on the other."""
+        """Fit the alphas, from strong to weak, at each tightness, and score the models.
+
+        ``starts`` has the coefficients to start with at each tightness.
+        """
+        fits, models = [], []
+        for j, settings in enumerate(candidates):
+            path = PenaltyPath(data.sums(settings), settings)
+            for fitted in path.models(alphas, None if starts is None else starts[j]):
+                model = copy.copy(self)
+                model.__dict__.pop("feature_names_in_", None)  # the checked X has none to compare
+                model._set_model(fitted, settings.loss, path.sums.space.like)
+                fits.append(fitted)
+                models.append(model)
+        scores = self._score_models(models, held_out, scorer, candidates[0].loss, data.n_classes)
+        ends = [(fit.coef.astype(np.float32), fit.intercept.astype(np.float32)) for fit in fits]
+        return np.asarray(scores), ends, sum(not fit.status.converged for fit in fits)
+
+    def _score_models(
+        self, models: list[Self], held_out: Any, scorer: Any, loss: Loss, n_classes: int
+    ) -> Any:
+        """The scores of fitted models on held-out samples."""
         X, y, weights = held_out
         y = y.toarray() if sparse.issparse(y) else y
         if is_foreign(X) and y.dtype.kind in "fiub":  # scorers compare arrays of one library
             y, weights = as_library(y, X), None if weights is None else as_library(weights, X)
         weighted = weights is not None and _takes_weights(scorer)
         extra = {"sample_weight": weights} if weighted else {}
-        fits, scores = [], []
-        for fitted, estimator in fit_paths(self, data, candidates, alphas, starts):
-            fits.append(fitted)
-            scores.append(scorer(estimator, X, y, **extra))
-        return fold_scores(scores, fits)
+        return [scorer(model, X, y, **extra) for model in models]
 
     def _split(self, data: Data, weights: Array | None, groups: Any) -> list[tuple[Array, Array]]:
         """Rows of the two parts of each fold."""
@@ -194,7 +217,8 @@ class CrossValidated(LinearModel):
     def _check_dev(self, dev: Any, n_classes: int, loss: Loss) -> HeldOut:
         try:
             X = check_features(dev[0], owner=self, reset=False)
-            y = self._check_more_targets(dev[1], X, n_classes, loss)
+            y, rounding = self._check_more_targets(dev[1], X, n_classes, loss)
+            warn_of_rounding(rounding)
             return X, y, check_weights(dev[2] if len(dev) == 3 else None, X)
         except ValueError as error:
             raise ValueError(f"dev: {error}") from error
@@ -224,8 +248,8 @@ class CrossValidated(LinearModel):
             return metrics.get_scorer(scoring)
         if isinstance(scoring, str) and scoring not in (others := get_scorer_names()):
             raise ValueError(
-                f"unknown scoring={scoring!r}; {metrics.names_near(scoring, others)}, and those of "
-                "sklearn.metrics.get_scorer_names()"
+                f"unknown scoring={scoring!r}; {metrics.names_near(scoring, others)}, and the "
+                "names of sklearn.metrics.get_scorer_names()"
             )
         return check_scoring(self, scoring=scoring)
 
@@ -251,45 +275,19 @@ def _takes_weights(scorer: Any) -> bool:
     )
 
 
-def fit_paths(
-    model: CrossValidated,
-    data: TrainingData,
-    candidates: list[FitSettings],
-    alphas: Array,
-    starts: list[Coefficients] | None,
-) -> Iterator[tuple[FittedModel, CrossValidated]]:
-    """Fit the alphas, from strong to weak, at each tightness; each model comes as an estimator too.
-
-    ``starts`` has the coefficients to start with at each tightness.
-    """
-    for j, settings in enumerate(candidates):
-        path = PenaltyPath(data.sums(settings), settings)
-        for fitted in path.models(alphas, None if starts is None else starts[j]):
-            estimator = copy.copy(model)
-            estimator.__dict__.pop("feature_names_in_", None)  # the checked X has none to compare
-            estimator._set_model(fitted, settings.loss, path.sums.space.like)
-            yield fitted, estimator
-
-
-def fold_scores(scores: Any, fits: Sequence[FittedModel]) -> FoldScores:
-    """What is kept of the fits of a fold: where those of nearby penalties start, for one."""
-    ends = [(fit.coef.astype(np.float32), fit.intercept.astype(np.float32)) for fit in fits]
-    return np.asarray(scores), ends, sum(not fit.status.converged for fit in fits)
-
-
 @dataclass(eq=False, repr=False)
 class ProportionRegressorCV(CrossValidated, ProportionModel):
     r"""A :class:`ProportionRegressor` that chooses its alpha, and its tightness if asked to.
 
     For each fold and tightness a path of models is fitted from the strongest penalty to the
     weakest, each started at the one before. The search then goes on between the best alpha and its
-    neighbours, and the pair with the best mean score is fitted to all samples. Parameters that are
-    not listed here are those of :class:`ProportionRegressor`, and so are the attributes of the
+    neighbors, and the pair with the best mean score is fitted to all samples. Parameters that are
+    not listed here are documented in :class:`ProportionRegressor`, and so are the attributes of the
     final fit.
 
     Args:
         alphas: the strengths to begin with, in any order.
-        refine: how many times the best alpha's distance to its neighbours is halved: the geometric
+        refine: how many times the best alpha's distance to its neighbors is halved: the geometric
             midpoints on both sides are scored, and the best of all is the next to refine. No step
             becomes smaller than a factor of 10^(1/16), which four rounds reach from powers of ten.
             With 0 the choice is among ``alphas`` alone. On a coarse grid the losses of a pair meet
@@ -305,8 +303,8 @@ class ProportionRegressorCV(CrossValidated, ProportionModel):
         scoring: a name of :func:`fitzpatrick.metrics.metric_names`, a scorer or the name of one of
             scikit-learn's; higher is better. By default minus the squared error summed over
             classes.
-        verbose: as in :class:`FitzpatrickClassifier`, for every fit in turn: those of the folds,
-            then that of the chosen pair. With ``n_jobs``, the former are in other processes.
+        verbose: as in :class:`FitzpatrickClassifier`, for every fit in turn: the fits of the
+            folds, in other processes with ``n_jobs``, then the fit with the chosen pair.
         callback: likewise.
         n_threads: threads of each fit.
         n_jobs: folds that are fitted at a time, by joblib.
@@ -338,8 +336,8 @@ class ProportionRegressorCV(CrossValidated, ProportionModel):
 class FitzpatrickClassifierCV(CrossValidated, ClassModel):
     r"""A :class:`FitzpatrickClassifier` that chooses its alpha, and its tightness if asked to.
 
-    It does so as :class:`ProportionRegressorCV` does, with the same parameters and attributes. The
-    final fit has those of :class:`FitzpatrickClassifier`.
+    It does so as :class:`ProportionRegressorCV` does, with the same parameters and attributes, and
+    the final fit is a :class:`FitzpatrickClassifier`.
 
     Args:
         standardize: as in :class:`FitzpatrickClassifier`; measured on the training part of each

@@ -1,7 +1,6 @@
 """The estimators with one penalty, and what those with several share with them."""
 
 import math
-import warnings
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
@@ -26,7 +25,7 @@ from ._sums import Data, TrainingData, with_zero_score
 from ._vectors import cast
 from .solvers import Status
 
-# Gradients of labels are of the size of the loss at zero; those of fits are rounded at eps.
+# A gradient of labels has the size of the loss at zero scores, and rounding errors of eps.
 MIN_START = 1e3 * float(np.finfo(float).eps)
 
 
@@ -50,11 +49,13 @@ class ScoreModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has 
 
     @abstractmethod
     def _check_targets(self, X: Array, y: Any, weights: Array | None, loss: Loss) -> Data:
-        """The data of a fit: targets, and weights with those of their classes."""
+        """The data of a fit: targets, and weights times the weights of their classes."""
 
     @abstractmethod
-    def _check_more_targets(self, y: Any, X: Array, n_classes: int, loss: Loss) -> Array:
-        """Targets of other samples than those of the fit, as scorers take them."""
+    def _check_more_targets(
+        self, y: Any, X: Array, n_classes: int, loss: Loss
+    ) -> tuple[Array, float]:
+        """Targets of samples that were not in the fit, as scorers take them, and rounding."""
 
     @abstractmethod
     def _as_given(self, targets: Array) -> Array:
@@ -118,8 +119,7 @@ class LinearModel(FitParameters, ScoreModel):
         if not model.status.converged:
             self._warn(
                 f"stopped after {model.n_iter} iterations at gradient norm "
-                f"{model.gradient_norm:.3g}: {model.status.value}",
-                stacklevel=4,
+                f"{model.gradient_norm:.3g}: {model.status.value}"
             )
 
     def _set_model(self, model: FittedModel, loss: Loss, like: Array) -> None:
@@ -133,7 +133,7 @@ class LinearModel(FitParameters, ScoreModel):
         self.gradient_norm_ = model.gradient_norm
         self.n_iter_ = model.n_iter
         self._status_name = model.status.name
-        # what the covariance of the coefficients depends on, whatever set_params does later
+        # kept for the covariance of the coefficients: set_params may change the parameters later
         self._fitted_with = float(model.alpha), bool(self.standardize), bool(self.fit_intercept)
 
     @property
@@ -142,13 +142,12 @@ class LinearModel(FitParameters, ScoreModel):
         # kept by name, since skops does not persist enums
         return Status[self._status_name]
 
-    def _warn(self, problem: str, *, stacklevel: int) -> None:
-        warnings.warn(
+    def _warn(self, problem: str) -> None:
+        _checks.warn(
             f"{type(self).__name__}: {problem}. Increase max_iter (now {self.max_iter}), use "
             "standardized features (standardize=True), strengthen the penalty (alpha), or accept "
             f"less precision with a larger tol (now {self.tol:g}).",
             ConvergenceWarning,
-            stacklevel=stacklevel,
         )
 
     def _scores(self, X: Any, method: str) -> Array:
@@ -270,12 +269,11 @@ class ClassModel(ClassifierMixin, ScoreModel):  # type: ignore[misc]  # scikit-l
         if loss.tightness > 1:  # or no loss is flat at zero scores, from where fits start
             start = float(loss.value(np.arange(k), np.zeros((k, k))).max())
         if start < MIN_START:
-            warnings.warn(
+            _checks.warn(
                 f"at tightness {loss.tightness:g} the loss of a class label at zero scores is "
                 f"{start:.1g}, near rounding errors: the fit may end before it has begun; choose a "
                 "smaller tightness",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         self.classes_ = classes
         if self.class_weight is None:
@@ -295,14 +293,16 @@ class ClassModel(ClassifierMixin, ScoreModel):  # type: ignore[misc]  # scikit-l
             )
         return by_class
 
-    def _check_more_targets(self, y: Any, X: Array, n_classes: int, loss: Loss) -> Array:
+    def _check_more_targets(
+        self, y: Any, X: Array, n_classes: int, loss: Loss
+    ) -> tuple[Array, float]:
         y = _checks.label_column(y, X)
         unknown = np.setdiff1d(y, to_numpy(self.classes_))
         if unknown.size:
             raise ValueError(
                 f"y holds classes that are not in the samples of the fit: {unknown[:5].tolist()}"
             )
-        return y
+        return y, 0.0
 
     def _as_given(self, targets: Array) -> Array:
         return to_numpy(self.classes_)[targets]
@@ -382,7 +382,7 @@ class FitzpatrickClassifier(SinglePenalty, ClassModel):
         standardize: True if the model sees features of mean 0 and standard deviation 1. A sparse X
             stays sparse, and ``coef_`` and ``intercept_`` are for X as it is given. Constant
             features have coefficient 0.
-        class_weight: weights of the classes as a dict, which multiply those of the samples, or
+        class_weight: weights of the classes as a dict, which multiply the sample weights, or
             ``"balanced"``: all classes get the same total weight.
         solver: ``"newton-cg"`` (trust-region Newton with conjugate gradients), ``"lbfgs"`` or
             ``"auto"``: the former wherever the loss has curvature.
@@ -392,9 +392,9 @@ class FitzpatrickClassifier(SinglePenalty, ClassModel):
             ``objective_`` is above the minimum, at most ``√tol`` of ``objective_``. No gradient is
             asked for that rounding errors in the dtype of X would hide.
         max_iter: most iterations of the solver.
-        warm_start: True to start from the coefficients of the previous fit, whatever its data
-            and classes were; the optimum is the same.
-        verbose: print the progress every so many iterations; 0 is silent.
+        warm_start: True to start from the coefficients of the previous fit, even if its data and
+            classes were others; the optimum is the same.
+        verbose: print the progress each time this many iterations have passed; 0 is silent.
         n_threads: threads for matrix products and rows; None leaves it to the libraries.
         callback: called with an :class:`~fitzpatrick.linear_model.Iteration` after each iteration
             of the solver and at its start: its number, the objective, the gradient norm, the
@@ -435,11 +435,13 @@ class ProportionModel(RegressorMixin, ScoreModel):  # type: ignore[misc]  # scik
             y = y.reshape(-1, 1)
         return Data(X, y, y.shape[1], weights, binary=False)
 
-    def _check_more_targets(self, y: Any, X: Array, n_classes: int, loss: Loss) -> Array:
-        y = _checks.check_proportions(y, loss, X)
+    def _check_more_targets(
+        self, y: Any, X: Array, n_classes: int, loss: Loss
+    ) -> tuple[Array, float]:
+        y, rounding = _checks.exact_proportions(y, loss, X)
         rows = y.reshape(-1, 1) if y.ndim == 1 else y
         engines.bind(loss.regularizer, loss.tightness, rows, n_classes)  # checks them
-        return y
+        return y, rounding
 
     def _as_given(self, targets: Array) -> Array:
         return targets[:, 0] if self._is_single else targets
@@ -489,8 +491,8 @@ class ProportionRegressor(SinglePenalty, ProportionModel):
     Minimizes :math:`\sum_i w_i L(y_i, W x_i + b) + \tfrac{\alpha}{2}\|W\|^2`. The intercept is
     never penalized. ``loss="squared"`` is scikit-learn's ``Ridge(alpha)``, and ``"poisson"`` its
     ``PoissonRegressor(alpha / n)`` for n samples. Two proportions have two rows of coefficients:
-    their model is that of :class:`FitzpatrickClassifier`, with its single row, at ``alpha / 2``.
-    Parameters and attributes that are not listed here are those of :class:`FitzpatrickClassifier`.
+    :class:`FitzpatrickClassifier`, with its single row, is the same model at ``alpha / 2``.
+    Parameters and attributes that are not listed here are as in :class:`FitzpatrickClassifier`.
 
     Args:
         loss: a name of :func:`fitzpatrick.loss_names`, or a loss object. Its domain is where the
@@ -522,7 +524,7 @@ class ProportionRegressor(SinglePenalty, ProportionModel):
 
         Args:
             model: coefficients and how they were found.
-            loss: that of the fit.
+            loss: the loss of the fit.
             parameters: further ones of the constructor, such as ``tightness``.
         """
         regressor = cls(loss, model.alpha, **parameters)

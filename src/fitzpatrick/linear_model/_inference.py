@@ -18,7 +18,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import linalg, sparse, stats
+from scipy import linalg, optimize, sparse, stats
 
 from .._array import Array, is_foreign, to_numpy
 from .._weights import check_weights
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 MAX_PARAMETERS = 5000  # beyond this the Hessian as a matrix takes minutes
 _STEP = 1e-4  # of the central differences, in units of a score
-# Classes are separated if coefficients can grow by this factor, and until a score has moved this
-# far, in directions of less than one of these shares of the curvature at zero, at less than this
-# cost per moved sample.
-_FACTOR, _FAR, _WEAK, _FLAT = 10.0, 100.0, (1e-2, 1e-4, 1e-6), 1e-3
-_OUTWARD = 1 + 1e-6
+# Separation is sought among coefficients of at most one, for features of at most one.
+MIN_CHANGE = 1e-4  # of a score; where there is separation, some score changes by more
+MAX_COST = 1e-6  # relative to the largest change of a score; what is below is rounding
+MAX_PROGRAMS, MAX_CONSTRAINTS = 100, 500  # the latter for each program
+TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ def summarize(
     level: float,
     reference: int,
 ) -> Summary:
-    """The tables of a fitted model; the arguments are those of ``model.summary``."""
+    """The tables of a fitted model; the arguments of ``model.summary``."""
     loss = model._fitted_loss
     if not loss.regularizer.has_curvature:
         raise ValueError(f"{loss!r} has no curvature, and its coefficients no standard errors")
@@ -89,7 +89,7 @@ def summarize(
     given = copy.copy(model)  # checking targets sets attributes
     data = given._check_targets(X, y, weights, loss)
     targets = [str(name) for name in _target_names(model, given, data.n_classes)]
-    if not 0 <= reference < len(targets):
+    if reference not in range(len(targets)):
         raise ValueError(
             f"reference must be the place of a class, 0 to {len(targets) - 1}, got {reference}"
         )
@@ -128,7 +128,7 @@ def summarize(
 
 
 def _target_names(model: "LinearModel", given: "LinearModel", n_classes: int) -> Any:
-    """Classes, which have to be those of the fit, or names of the columns of y."""
+    """Classes, which have to be the same as in the fit, or names of the columns of y."""
     if not hasattr(model, "classes_"):
         return getattr(model, "target_names_in_", [f"y{j}" for j in range(n_classes)])
     found, fitted = to_numpy(given.classes_), to_numpy(model.classes_)
@@ -145,7 +145,7 @@ class _Problem:
     """A model at data, in coordinates in which its Hessian has an inverse.
 
     Scores are B η x, with the columns of B the directions in which scores of a row count: all of
-    them, those of sum zero on the simplex, or the second class against the first of two.
+    them, on the simplex those of sum zero, or the second class against the first of two.
     """
 
     loss: Loss
@@ -197,6 +197,8 @@ class _Problem:
                 f"{size} coefficients are too many for standard errors, which need their "
                 f"Hessian as a matrix; at most {MAX_PARAMETERS}"
             )
+        if self._is_separated():
+            raise ValueError(_SEPARATED)
         theta = self._scores(self.parameters)
         bread = self._hessian(theta)
         residuals = (self.loss.gradient(self.targets, theta) @ self.basis) * self.weights[:, None]
@@ -215,38 +217,86 @@ class _Problem:
         eigenvalues = linalg.eigvalsh(unit)
         if eigenvalues[0] <= len(unit) * np.finfo(float).eps * eigenvalues[-1]:
             raise ValueError(_SINGULAR)
-        self._check_separation()
         half = linalg.solve(unit, meat / np.outer(scale, scale), assume_a="pos")
         inner = linalg.solve(unit, half.T, assume_a="pos") / np.outer(scale, scale)
         return (inner + inner.T) / 2
 
-    def _check_separation(self) -> None:
-        """Raise if larger coefficients would be as good: they are then where the solver stopped.
+    def _is_separated(self) -> bool:
+        """True if coefficients can grow for ever without a cost, so that none are the best.
 
-        Where features separate classes, the curvature vanishes along some directions, and the
-        objective falls along the part of the coefficients that lies in them, however far one goes.
-        A loss that is zero beyond a margin has its curvature inside of it: a solver may stop right
-        there, so that one looks a little further out.
+        Far out along a direction, the loss of a sample rises by max ⟨p, d⟩ − ⟨y, d⟩ per step, with
+        d the change of its scores and p in the domain; a penalty rises ever faster. The minimum is
+        finite and unique unless all of this is zero along a direction in which some score changes.
+        Linear programs look for one. Each maximizes Σ ⟨y − q, d⟩ with q inside of the domain, which
+        is positive in any such direction, and adds constraints that the last solution violates.
         """
-        hessian = self._hessian(self._scores(_OUTWARD * self.parameters))
-        at_zero = self._hessian(np.zeros((self.X.shape[0], len(self.basis))))
-        metric = hessian + at_zero  # which has an inverse even where the Hessian has none
-        bounds = -np.inf, max(_WEAK)
-        shares, vectors = linalg.eigh(hessian, metric, subset_by_value=bounds, driver="gvx")
-        here = self._objective(self.parameters)
-        for bound in _WEAK:  # some directions may be weak for another reason
-            weak = vectors[:, shares < bound]
-            direction = weak @ (weak.T @ (metric @ self.parameters))
-            moves = np.abs(self._scores(direction)).max(axis=1)
-            if (longest := moves.max()) > 0:
-                step = max(_FACTOR, _FAR / longest)
-                beyond = self._objective(self.parameters + step * direction)
-                if beyond <= here + _FLAT * float(self.weights @ moves) / longest:
-                    raise ValueError(_SEPARATED)
+        y, domain, counts = self.targets, self.loss.regularizer.domain, self.weights > 0
+        y = np.eye(len(self.basis))[y] if y.ndim == 1 else _dense(y)
 
-    def _objective(self, parameters: Array) -> float:
-        losses = self.loss.value(self.targets, self._scores(parameters))
-        return float(self.weights @ losses + self.penalty @ np.square(parameters) / 2)
+        def leave(scores: Array) -> Array:
+            """From y to a p of the largest ⟨p, d⟩, or a step towards it where that is at ∞."""
+            farthest = domain.maximize(scores)
+            return np.where(np.isinf(farthest), np.sign(farthest), farthest - y)
+
+        ones = np.ones(y.shape)
+        inward = (leave(ones) + leave(-ones) + self.loss.link(0 * ones) - y) / 3
+        gains = -self.weights[:, None] * inward
+        largest = np.tile(np.ravel(_dense(abs(self.X).max(axis=0))), self.basis.shape[1])
+        is_free = (self.penalty == 0) & (largest > 0)
+        units = is_free / np.where(is_free, largest, 1.0)
+        if self._has_minimum(y, units):
+            return False
+        goal = units * self._adjoint(gains)
+        constraints = np.empty((0, goal.size))
+        for _ in range(MAX_PROGRAMS):
+            program = optimize.linprog(
+                -goal / max(np.abs(goal).max(), TINY),
+                constraints,
+                np.zeros(len(constraints)),
+                bounds=(-1, 1),
+                options={"primal_feasibility_tolerance": 1e-10},
+            )
+            if not program.success:  # by rounding; a singular Hessian is found below
+                return False
+            scores = self._scores(units * program.x)
+            away = leave(scores)
+            costs = counts * np.sum(scores * away, axis=1)
+            largest_change = np.abs(scores[counts]).max()
+            if largest_change <= MIN_CHANGE:
+                return False
+            if costs.max() <= MAX_COST * largest_change:
+                return True
+            worst = np.argsort(costs)[-MAX_CONSTRAINTS:]
+            worst = worst[costs[worst] > MAX_COST * largest_change]
+            rows = (away[worst] @ self.basis)[:, :, None] * _dense(self.X[worst])[:, None, :]
+            constraints = np.vstack([constraints, units * rows.reshape(len(worst), -1)])
+        return False
+
+    def _has_minimum(self, y: Array, units: Array) -> bool:
+        """True if the gradient proves, without a linear program, that there is no separation.
+
+        Along a direction of separation each ⟨y − y*, d⟩ is at least ‖d‖ ρ / √(2k), ρ the distance
+        from y* to the bounds of its coordinates, and their sum is at most the gradient's norm,
+        which a fit makes small, times the length of the direction. ‖d‖ is at least ‖d‖², divided by
+        the longest row of features and that length, so that a Gram matrix bounds the sum below.
+        """
+        coordinates = self.loss.regularizer.domain.coordinates
+        if coordinates is None:
+            return False
+        residual = self.loss.gradient(self.targets, self._scores(self.parameters))
+        low, high = coordinates.bounds
+        distance = np.minimum(y + residual - low, high - y - residual).min(axis=1)
+        slope = linalg.norm(units * self._adjoint(self.weights[:, None] * residual))
+        X = self.X @ sparse.diags_array(units[: self.width])
+        X = X[:, np.flatnonzero(units[: self.width])]
+        gram = _dense(X.T @ (X * (self.weights * np.clip(distance, 0.0, 1.0))[:, None]))
+        longest = np.sqrt((X * X).sum(axis=1).max())
+        least = linalg.eigvalsh(gram)[0] if len(gram) else np.inf
+        return bool(least > longest * np.sqrt(2 * y.shape[1]) * slope)
+
+    def _adjoint(self, rows: Array) -> Array:
+        """Σ_i x_i r_iᵀ in η, for rows r of the shape of the scores."""
+        return (self.basis.T @ (self.X.T @ rows).T).ravel()
 
     def _hessian(self, theta: Array) -> Array:
         """The Hessian of the objective in η, at scores."""
@@ -308,13 +358,13 @@ class _Problem:
 
 
 _SINGULAR = (
-    "the Hessian is singular: features are linearly dependent, or classes are separated by them; "
-    "leave some out, or fit with a penalty (alpha > 0)"
+    "the Hessian is singular: features are linearly dependent, or classes are all but separated by "
+    "them; leave some out, or fit with a penalty (alpha > 0)"
 )
 _SEPARATED = (
-    "perfect separation: features tell classes apart without an error, so that no coefficients are "
-    "the best, and they have no standard errors; fit with a larger penalty (alpha), or leave out "
-    "the features with the largest coefficients"
+    "perfect separation: features tell some classes apart without an error, or a class has no "
+    "sample, so that no coefficients are the best, and they have no standard errors; fit with a "
+    "penalty (alpha), or leave out the features with the largest coefficients, or the class"
 )
 
 

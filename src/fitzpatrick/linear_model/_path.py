@@ -19,9 +19,9 @@ from ._checks import (
     FitSettings,
     check_features,
     check_grid,
-    check_numbers,
     check_parameters,
-    check_proportions,
+    check_targets,
+    warn_of_rounding,
 )
 from ._objective import Objective, Point
 from ._preconditioner import Preconditioner
@@ -39,9 +39,9 @@ ALPHA_RATIO = 10.0  # of a penalty to the next on the way from strong to weak
 WEAK_PENALTY = 1e-6  # relative to the strongest; from there on kinks are avoided
 
 CLEAR_RISE = 0.05  # above the least error so far
-SMALL_RISE = 0.005  # above a least error that lies ...
-MAX_WITHOUT_GAIN = 2  # ... so many penalties back
-MIN_AFTER_FIRST = 3  # as many have to follow a least error that is the first one
+SMALL_RISE = 0.005  # above a least error that lies MAX_WITHOUT_GAIN penalties back
+MAX_WITHOUT_GAIN = 2
+MIN_AFTER_FIRST = 3  # errors that have to follow if the first one is the least
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +158,7 @@ class PenaltyPath:
         )
 
     def _minimize(self, alpha: float, origin: Point, *, from_zero: bool) -> Result:
-        """The minimum at alpha, from zero, or from a point that may be that of another alpha."""
+        """The minimum at alpha, from zero or from the minimum at another alpha."""
         self._began = time.perf_counter()
         if not self._use_newton:
             return self._solve(lbfgs, alpha, origin)
@@ -328,14 +328,14 @@ def fit_path(
         loss: a name of :func:`fitzpatrick.loss_names`, or a loss object.
         alphas: strengths of the penalty, in the order in which they are fitted. An iterator is
             asked for the next one after ``callback`` has seen the model before.
-        tightness: replaces that of a Fitzpatrick loss; None is the loss's own.
+        tightness: replaces the tightness of a Fitzpatrick loss; None keeps it.
         fit_intercept: True to learn b.
         standardize: True if the model sees features of mean 0 and standard deviation 1.
         sample_weight: w, shape (n,).
         solver: as in :class:`ProportionRegressor`.
         tol: as in :class:`ProportionRegressor`.
         max_iter: as in :class:`ProportionRegressor`.
-        dtype: precision of the products, float32 or float64; None is that of X.
+        dtype: precision of the products, float32 or float64; None is the dtype of X.
         n_threads: threads for matrix products and rows; None leaves it to the libraries.
         start: coefficients (k, d) and intercepts (k,) to start the first fit from.
         resumable: True if each fit depends on the coefficients of the one before alone. A path that
@@ -364,10 +364,8 @@ def fit_path(
     )
     X = check_features(X, dtype)
     weights = check_weights(sample_weight, X)
-    Y = check_numbers(Y)
-    if Y.ndim == 2:
-        Y = check_proportions(Y, settings.loss, X)
-    n_classes = int(Y.max()) + 1 if Y.ndim == 1 else Y.shape[1]
+    Y, n_classes, rounding = check_targets(Y, settings.loss, X)
+    warn_of_rounding(rounding)
     data = Data(X, Y, n_classes, weights, binary=False)
     return path_of(data, settings, alphas, start, resumable, callback, stop)
 
@@ -382,9 +380,18 @@ def path_of(
     stop: Callable[[FittedModel], bool] | None = None,
 ) -> LinearPath:
     """The path of :func:`fit_path`, on data that have been checked."""
-    grid = alphas if isinstance(alphas, Iterator) else check_grid(alphas, "alphas")
+    if isinstance(alphas, Iterator):
+        grid: Iterable[float] = (check_grid([alpha], "alphas")[0] for alpha in alphas)
+    else:
+        grid = check_grid(alphas, "alphas")
     models: list[FittedModel] = []
     path = PenaltyPath(data.sums(settings), settings)
+    shape = path.sums.n_scores, len(path.sums.space.scaling[0])
+    if start is not None and (given := [np.shape(part) for part in start]) != [shape, shape[:1]]:
+        raise ValueError(
+            f"start must hold coefficients of shape {shape} and intercepts of shape {shape[:1]}, "
+            f"got {' and '.join(map(str, given))}"
+        )
     for model in path.models(grid, start, resumable=resumable):
         models.append(model)
         if callback is not None:

@@ -34,11 +34,11 @@ MIN_CURVATURE = 1e-8  # a mean curvature below this counts as none
 MIN_DIAGONAL = 1e-12  # of a diagonal, relative to its largest entry: directions without curvature
 MAX_PAIRS, MAX_PAIR_BYTES = 20, 1 << 26  # Hessian products that are remembered
 BLOCKS_LAST = 4  # times what they cost: old blocks are nearly as good as new ones
-# Of the mean curvature, added to that of each class. Measured on delicious, as REACH.
+# A share of the mean curvature that each class gets on top. Measured on delicious, as REACH.
 KINK_CURVATURE_SHARE = 0.5
-# What the blocks cost in Hessian products, from times on an H200: their operations are done twice
-# as fast, a product also waits as long as so many operations take, and even the smallest blocks
-# cost some products. Where most rows have no curvature they cost less.
+# What the blocks cost in Hessian products, from times on an H200: their operations take half as
+# long, the latency of a product is worth PRODUCT_LATENCY operations, and even the smallest blocks
+# cost some products. They cost less if most rows have no curvature.
 PRODUCT_LATENCY = 1.6e10
 MIN_BLOCK_COST = 10
 MAX_WORK_BYTES = 1 << 30  # of the largest array while blocks are made
@@ -213,7 +213,7 @@ def block_cost(matrix: Array, n_scores: int) -> float:
 def block_inverse(matrix: Array, curvature: Array, ridge: Array) -> Map | None:
     """R ↦ A_c⁻¹ r_c for each class c, A_c = Σ_i curvature_ic x_i x_iᵀ + diag(ridge).
 
-    None where rounding errors leave an A_c without an inverse.
+    Returns None if rounding errors leave some A_c without an inverse.
     """
     import torch
 
@@ -251,7 +251,7 @@ def _weighted_products(matrix: Array, weights: Array) -> Iterator[tuple[Array, A
     """Σ_i weights_ic x_i x_iᵀ of some classes at a time, which come first.
 
     Where most weights of a class are zero, as outside the support of sparse predictions, only its
-    other rows are read. Classes with about as many of these are taken together.
+    other rows are read. Classes with similar numbers of such rows are taken together.
     """
     import torch
 

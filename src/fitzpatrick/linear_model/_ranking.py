@@ -36,7 +36,7 @@ def read_rankings(
 
     Args:
         rankings: one for each sample, items from the best on.
-        items: their names, in the order of the columns; by default those of the first ranking,
+        items: their names, in the order of the columns; by default the items of the first ranking,
             sorted.
 
     Returns:
@@ -98,14 +98,14 @@ class LabelRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no t
     A ranking of k items is a vertex of the permutahedron: the first item has k, the last one 1, and
     tied items share the mean. The model minimizes
     :math:`\sum_i L(y_i, W x_i + b) + \tfrac{\alpha}{2}\|W\|^2` and predicts the order of the
-    scores. Unlike the squared loss, those of the permutahedron ask nothing more of scores that are
-    in order and far enough apart.
+    scores. Unlike the squared loss, a loss on the permutahedron is zero for scores that are in
+    order and far enough apart.
 
     Args:
         loss: ``"sparsemap"``, ``"fitzpatrick_sparsemap"``, ``"squared"`` or
             ``"fitzpatrick_squared"``.
         alpha: strength of the penalty, at least 0.
-        tightness: replaces that of the loss: 0 is a Fenchel-Young loss, 1 a Fitzpatrick loss.
+        tightness: replaces the loss's own: 0 is a Fenchel-Young loss, 1 a Fitzpatrick loss.
         fit_intercept: True to learn b.
         standardize: True if the model sees features of mean 0 and standard deviation 1.
         tol: precision of the fit, as in :class:`ProportionRegressor`.

@@ -76,7 +76,7 @@ def memory_order(n_scores: int) -> Literal["C", "F"]:
 
 
 def _inverse(total: Array) -> Array:
-    """1 / ⟨d_i, 1⟩ as a column; rows without curvature have d = 0, whatever this is."""
+    """1 / ⟨d_i, 1⟩ as a column; 1 for rows without curvature, where d = 0."""
     xp = namespace(total)
     return (1 / xp.where(total > 0, total, xp.ones_like(total)))[:, None]
 

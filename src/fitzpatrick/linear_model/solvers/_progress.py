@@ -42,7 +42,7 @@ class Report:
     began: float  # when the fit did, by ``time.perf_counter``
     before: int = 0  # iterations of the fit before this solver's first
     callback: IterationCallback | None = None
-    verbose: int = 0  # print every so many iterations; 0 is silent
+    verbose: int = 0  # iterations from one printed line to the next; 0 is silent
 
     def __call__(self, iteration: int, objective: float, gradient_norm: float) -> None:
         if iteration == 0 and self.before > 0:
