@@ -260,5 +260,5 @@ def on_host(function: Callable[..., Any], x: Array, shape: tuple[int, ...] | Non
 
         result = jax.ShapeDtypeStruct(shape, x.dtype)
         return jax.pure_callback(call, result, without_derivatives(x), vmap_method="broadcast_all")
-    values = np.asarray(function(to_numpy(x)))
+    values = np.asarray(function(to_numpy(working_precision(x))))
     return namespace(x).astype(as_library(values, x), x.dtype, copy=False)

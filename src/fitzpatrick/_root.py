@@ -112,22 +112,39 @@ def solve_tau(
     converged: after one more step τ is within some rounding errors of the root.
     """
     has_loop = is_jax(tau) and steps > MAX_UNROLLED_STEPS
-    early = has_loop or may_stop_early(tau)
-    start, before = tau, namespace(tau).zeros_like(tau)
+    is_early = has_loop or may_stop_early(tau)
+    start = tau
+
+    def improve(state: State) -> State:
+        now, before, is_first, _ = state
+        step = newton_step(*point(now), power)
+        now, goes_on = advance(now, step, start)
+        if not is_early:
+            return now, before, is_first, goes_on
+        is_far, before = _look_ahead(step, before, is_first, power, bend)
+        return now, before, is_first & False, goes_on & is_far
+
+    def first_state(tau: Array) -> State:
+        everywhere = tau == tau
+        return tau, namespace(tau).zeros_like(tau), everywhere, everywhere
+
+    def divide(slope: Callable[[Array], Array], excess: Array) -> Array:
+        return excess / slope(namespace(excess).ones_like(excess))
+
+    state = first_state(tau)
     for taken in range(steps):
+        tau = state[0]
         if has_loop and not is_concrete(tau):
-            return _solve_tau_in_jax(point, tau, power, steps - taken, bend)
-        step = newton_step(*point(tau), power)
-        tau, is_long = advance(tau, step, start)
-        if early:
-            is_far, before = _look_ahead(step, before, taken == 0, power, bend)
-            if is_concrete(is_far) and not (is_long & is_far).any():
-                break
-    return tau
+            residual, rest = lambda t: row_sum(point(t)[0]) - 1, steps - taken
+            return find_root_in_jax(residual, improve, first_state(tau), rest, divide)
+        state = improve(state)
+        if is_early and is_concrete(state[-1]) and not state[-1].any():
+            break
+    return state[0]
 
 
 def _look_ahead(
-    step: Array, before: Array, is_first: Array | bool, power: Array | float, bend: float
+    step: Array, before: Array, is_first: Array, power: Array | float, bend: float
 ) -> tuple[Array, Array]:
     """Where one more step after this one would leave an error that counts; and the step.
 
@@ -142,30 +159,6 @@ def _look_ahead(
     ratio = xp.where(is_alone, 1.0, step / xp.where(is_alone, 1.0, before))
     is_far = (xp.abs(step) * ratio**2 > bend * math.sqrt(eps(step)) / 256) | (power > 0.5)
     return is_far, xp.where(is_first, 0.0, xp.where(is_far, step, xp.inf))
-
-
-def _solve_tau_in_jax(
-    point: Callable[[Array], tuple[Array, Array]],
-    tau: Array,
-    power: Array | float,
-    steps: int,
-    bend: float,
-) -> Array:
-    """Newton's method while JAX traces."""
-
-    def improve(state: State) -> State:
-        now, before, is_first, _ = state
-        step = newton_step(*point(now), power)
-        now, is_long = advance(now, step, tau)
-        is_far, before = _look_ahead(step, before, is_first, power, bend)
-        return now, before, is_first & False, is_long & is_far
-
-    def divide(slope: Callable[[Array], Array], excess: Array) -> Array:
-        return excess / slope(namespace(excess).ones_like(excess))
-
-    everywhere = tau == tau
-    state = tau, namespace(tau).zeros_like(tau), everywhere, everywhere
-    return find_root_in_jax(lambda t: row_sum(point(t)[0]) - 1, improve, state, steps, divide)
 
 
 def advance(tau: Array, step: Array, start: Array | float = 0.0) -> tuple[Array, Array]:

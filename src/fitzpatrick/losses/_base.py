@@ -293,8 +293,6 @@ class FitzpatrickLoss(Loss):
                 f"order={self.order!r} and tightness={self.tightness!r}"
             )
         if not is_tightness:
-            if not omega.has_chain:
-                omega.chain(None)  # raises
             omega = Chain(omega, int(order))
         object.__setattr__(self, "order", order)
         object.__setattr__(self, "regularizer", omega)

@@ -223,12 +223,8 @@ class Regularizer(ABC):
         return not self.has_curvature
 
     @property
-    def has_chain(self) -> bool:
-        """True if Ω has losses of order n, by the method :meth:`chain`."""
-        return False
-
-    def chain(self, y: Array) -> Any:
-        """The formulas of the losses of order n at targets y, where ``has_chain``."""
+    def chain(self) -> Callable[[Array], Any]:
+        """Makes the formulas of the losses of order n at targets y; raises if Ω has none."""
         raise TypeError(f"{self!r} has no losses of order n; leave order out and give tightness=")
 
     @property

@@ -22,7 +22,7 @@ for the :math:`\tau_i` of a row.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar
 
@@ -482,6 +482,10 @@ class Chain(Regularizer):
 
     base: Regularizer
     order: int
+    formulas: Callable[[Array], Any] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "formulas", self.base.chain)
 
     @property
     def domain(self) -> ConvexSet:
@@ -537,7 +541,7 @@ class Chain(Regularizer):
         # a subnormal target counts as zero, which moves the loss by no digit
         least = float(xp.finfo(y.dtype).smallest_normal)
         y = xp.where(xp.abs(y) < least, xp.zeros_like(y), y)
-        solution: Solution = self.base.chain(y).solve(self.base, theta, self.order)
+        solution: Solution = self.formulas(y).solve(self.base, theta, self.order)
         return solution
 
     def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:

@@ -24,6 +24,7 @@ where :math:`r = e^d` for c = 0. The others share what is left in the ratios of
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -337,11 +338,8 @@ class Negentropy(SeparableRegularizer):
         return p / (1 + tightness * y / safe)
 
     @property
-    def has_chain(self) -> bool:
-        return self.is_coupled or self.is_entrywise
-
-    def chain(self, y: Array) -> Any:
-        return EntropyChain(y) if self.has_chain else super().chain(y)
+    def chain(self) -> Callable[[Array], Any]:
+        return EntropyChain if self.is_row_wise else super().chain
 
     def solve_probabilities(self, theta: Array, tightness: float) -> Array:
         if tightness == 0 or not self.is_coupled:

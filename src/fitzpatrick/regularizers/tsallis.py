@@ -29,14 +29,17 @@ Its derivative in α follows from Σ p = 1, with d = p^{1−β}:
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from .._array import Array, namespace, precision_bits, quiet, row_max, row_sum
 from .._root import newton_steps, shift_to_root
 from ..sets import ConvexSet, Simplex
 from ..special import expm1_minus_x, softplus
 from ._base import Elementwise, SeparableRegularizer, family
-from .chain import ChainFormulas, EntropyChain, TsallisChain
+from .chain import EntropyChain, TsallisChain
 from .negentropy import Negentropy
 from .squared_norm import SquaredNorm
 
@@ -457,11 +460,8 @@ class Tsallis(SeparableRegularizer):
         return self.alpha == 2
 
     @property
-    def has_chain(self) -> bool:
-        return True
-
-    def chain(self, y: Array) -> ChainFormulas:
-        return EntropyChain(y) if self.alpha == 1 else TsallisChain(y, self.alpha - 1)
+    def chain(self) -> Callable[[Array], Any]:
+        return EntropyChain if self.alpha == 1 else partial(TsallisChain, beta=self.alpha - 1)
 
     def solve_probabilities(self, theta: Array, tightness: float) -> Array:
         if self._limit is not None:
