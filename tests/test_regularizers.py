@@ -278,6 +278,8 @@ def test_quadratic_takes_lists_and_arrays_of_one_library() -> None:
         Quadratic([[1, 0], [0, 4]]).link(np.asarray([1.0, 2.0])), [1, 0.5]
     )
     torch = pytest.importorskip("torch")
+    whole = Quadratic(torch.tensor([[1, 0], [0, 4]])).link(torch.tensor([1.0, 2.0]))
+    np.testing.assert_array_equal(whole, [1, 0.5])
     with pytest.raises(TypeError, match="A and the data must come from one array library"):
         Quadratic(np.eye(2)).link(torch.zeros(1, 2))
 

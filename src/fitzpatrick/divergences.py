@@ -175,6 +175,10 @@ class TargetDependent(Regularizer):
         return self.omega.domain
 
     @property
+    def is_coupled(self) -> bool:
+        return self.omega.is_coupled
+
+    @property
     def has_kinks(self) -> bool:
         return self.omega.has_kinks
 

@@ -394,7 +394,8 @@ def solve_chain(
     base: Regularizer, formulas: ChainFormulas, theta: Array, order: int, is_coupled: bool
 ) -> ChainSolution:
     """The chain of an order from y to θ."""
-    xp, y, given = namespace(theta), formulas.y, theta
+    xp, y = namespace(theta), formulas.y
+    given = theta = theta - row_max(theta) if is_coupled else theta
     shares = [xp.full_like(theta, i / order) for i in range(1, order)]
     points = formulas.geodesic(base.solve_link(theta), xp.stack(shares))
     if is_coupled:
@@ -490,6 +491,10 @@ class Chain(Regularizer):
     @property
     def domain(self) -> ConvexSet:
         return self.base.domain
+
+    @property
+    def is_coupled(self) -> bool:
+        return self.base.is_coupled
 
     @property
     def has_kinks(self) -> bool:
