@@ -90,6 +90,10 @@ class SoftmaxFormulas(Elementwise):
         p = namespace(s).exp(s)
         return p, p
 
+    def level(self, p: Array) -> Array:
+        """s where the maximizer is p."""
+        return namespace(p).log(p)
+
     def terms(self, s: Array) -> Array:
         return kl_terms(self.y, s, namespace(s).exp(s))
 
@@ -122,6 +126,10 @@ class OmegaFormulas(Elementwise):
     def point(self, s: Array) -> tuple[Array, Array]:
         omega, p = self._omega_and_point(s - self.offset)
         return p, p / (1 + omega)
+
+    def level(self, p: Array) -> Array:
+        """s where the maximizer is p."""
+        return namespace(p).log(p) - self.tightness * self.y / p + self.offset
 
     def terms(self, s: Array) -> Array:
         xp, c = namespace(s), self.tightness

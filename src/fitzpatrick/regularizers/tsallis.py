@@ -69,6 +69,12 @@ def _deformed_log(y: Array, beta: float) -> Array:
     return xp.expm1(beta * xp.log(y)) / beta if beta < _ANCHORED else y**beta / beta
 
 
+def _level(p: Array, y: Array, beta: float, tightness: float) -> Array:
+    """s where the maximizer is p."""
+    level = _deformed_log(p, beta)
+    return level + tightness * (p**beta - y * p ** (beta - 1)) if tightness > 0 else level
+
+
 def _slope(p: Array, flat: Array, y: Array, beta: float, tightness: float) -> Array:
     """d = ∂p/∂s, from p and p^(1−β)."""
     if tightness == 0:
@@ -134,6 +140,10 @@ class EntmaxFormulas(Elementwise):
         t = self._logarithm(s)
         p = xp.exp(t)
         return p, _slope(p, xp.exp((1 - self.beta) * t), self.y, self.beta, self.tightness)
+
+    def level(self, p: Array) -> Array:
+        """s where the maximizer is p."""
+        return _level(p, self.y, self.beta, self.tightness)
 
     def terms(self, s: Array) -> Array:
         xp, y, beta, c = namespace(s), self.y, self.beta, self.tightness
@@ -254,6 +264,10 @@ class Entmax15Formulas(Elementwise):
         q = self._root(s)
         p = q * q
         return p, _slope(p, q, self.y, 0.5, self.tightness)
+
+    def level(self, p: Array) -> Array:
+        """s where the maximizer is p."""
+        return _level(p, self.y, 0.5, self.tightness)
 
     def terms(self, s: Array) -> Array:
         xp, y, c = namespace(s), self.y, self.tightness
@@ -426,9 +440,7 @@ class Tsallis(SeparableRegularizer):
         return xp.sum(y * powers, axis=-1) / (self.alpha * beta)
 
     def potential_gradient(self, z: Array) -> Array:
-        xp = namespace(z)
-        beta = self.alpha - 1
-        return xp.log(z) if beta == 0 else _deformed_log(z, beta)
+        return namespace(z).log(z) if self.alpha == 1 else _deformed_log(z, self.alpha - 1)
 
     def potential_curvature(self, z: Array, v: Array) -> Array:
         xp = namespace(z)
