@@ -228,15 +228,6 @@ def test_rows_without_any_class_are_nan_by_themselves():
         assert value[1] == pytest.approx(loss.value(y[1:], theta[1:])[0], rel=1e-14)
 
 
-def test_class_probabilities_are_those_of_the_chain_of_labels():
-    theta = seeded(15).normal(size=(3, 4))
-    for omega in (Negentropy(), Tsallis(1.5)):
-        loss = fp.FitzpatrickLoss(omega, order=3)
-        for row, q in zip(theta, loss.probabilities(theta), strict=True):
-            columns = loss.y_star(np.arange(4), np.tile(row, (4, 1)))
-            np.testing.assert_allclose(q @ columns, q, atol=1e-12)
-
-
 def test_copies_and_other_tightnesses():
     loss = fp.FitzpatrickLoss(Negentropy(), order=3)
     assert dataclasses.replace(loss) == loss

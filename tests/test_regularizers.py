@@ -149,27 +149,6 @@ def test_newton_without_an_answer_is_nan_where_nothing_can_raise(
     assert_close(out[0], exact, rtol=1e-12, atol=0)
 
 
-@pytest.mark.parametrize("alpha", [1.0, 1.1, 1.5, 1.9, 2.0])
-@pytest.mark.parametrize("tightness", [0.0, 0.5, 1.0, 3.0])
-@np.errstate(all="ignore")
-def test_the_formulas_at_zero_are_those_of_all_targets(alpha: float, tightness: float) -> None:
-    s = np.asarray([[-np.inf, -2.0, -0.0, 1e-100, 0.3, 4.0, np.nan]])
-    zero = np.zeros((1, 1))
-    one, general = (
-        Tsallis(alpha).zero_kernel(zero, tightness),
-        Tsallis(alpha).kernel(zero, tightness),
-    )
-    # a few operations, and a power of up to 1/(α − 1) that multiplies their errors
-    rtol = 8 * eps("float64") * (1 + 1 / max(alpha - 1, 0.1))
-    close = {"rtol": rtol, "atol": 0.0, "equal_nan": True}
-    for actual, expected in zip(one.point(s), general.point(s), strict=True):
-        np.testing.assert_allclose(actual, expected, **close)
-    np.testing.assert_allclose(one.terms(s), general.terms(s), **close)
-    theta = s[:, 2:6]
-    np.testing.assert_array_equal(one.start(theta), general.start(theta))
-    assert one.power == general.power
-
-
 @pytest.mark.parametrize("tightness", [0.0, 0.5, 1.0, 3.0])
 @pytest.mark.parametrize(("dtype", "theta"), [("float64", 500.0), ("float32", 80.0)])
 def test_slopes_of_counts_whose_squares_overflow(

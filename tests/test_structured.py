@@ -209,12 +209,6 @@ def test_losses_on_matrices_of_other_libraries() -> None:
         assert_close(slope, gradient, rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize("kind", [Negentropy, SquaredNorm, Indicator])
-def test_formulas_refuse_matrices(kind) -> None:
-    with pytest.raises(TypeError, match=r"are matrices, and this takes vectors"):
-        kind(Birkhoff()).solve(np.eye(2), np.eye(2), 0.0)
-
-
 def test_perceptron_of_assignments() -> None:
     y, theta = matrices(4, 1.0, seed=17)
     best = Birkhoff().maximize(theta)
@@ -329,54 +323,48 @@ def test_a_polytope_leaves_nan_in_its_row() -> None:
 # Bad input.
 
 
-def test_bad_parameters() -> None:
-    for k in (0, -1, math.inf, math.nan):
-        with pytest.raises(ValueError, match="CappedSimplex needs a positive sum k"):
-            CappedSimplex(k)
-    with pytest.raises(TypeError, match="CappedSimplex needs a number k"):
-        CappedSimplex("2")
-    with pytest.raises(ValueError, match=r"Budget needs 0 <= low <= high, got \[2, 1\]"):
-        Budget(2, 1)
-    with pytest.raises(ValueError, match="at least one weight, all finite"):
-        Permutahedron((1.0, math.inf))
-    with pytest.raises(TypeError, match="a sequence of weights, or their number"):
-        Permutahedron(None)
-    with pytest.raises(ValueError, match=r"the same total, got 2 and 3; divide each"):
-        Transport((1.0, 1.0), (1.0, 2.0))
-    with pytest.raises(ValueError, match="positive row and column sums"):
-        Transport((1.0, 0.0), (1.0,))
-    with pytest.raises(TypeError, match="Product needs sets of vectors"):
-        Product(Birkhoff())
-    with pytest.raises(ValueError, match="one positive size for each of its 1 sets"):
-        Product(Simplex(), sizes=(1, 2))
-    with pytest.raises(ValueError, match="have 2 axes"):
-        Flat(Birkhoff(), (4,))
-    with pytest.raises(
-        TypeError, match=r"Bernoulli is defined on CappedSimplex\(\), got domain=Box"
-    ):
-        Bernoulli(Box(0.0, 2.0))
+BIRKHOFF_LOSS = fp.FenchelYoungLoss(SquaredNorm(Birkhoff()))
+ERRORS = [
+    *(
+        (lambda k=k: CappedSimplex(k), "CappedSimplex needs a positive sum k")
+        for k in (0, -1, math.inf, math.nan)
+    ),
+    (lambda: CappedSimplex("2"), "CappedSimplex needs a number k"),
+    (lambda: Budget(2, 1), r"Budget needs 0 <= low <= high, got \[2, 1\]"),
+    (lambda: Permutahedron((1.0, math.inf)), "at least one weight, all finite"),
+    (lambda: Permutahedron(None), "a sequence of weights, or their number"),
+    (lambda: Transport((1.0, 1.0), (1.0, 2.0)), r"the same total, got 2 and 3; divide each"),
+    (lambda: Transport((1.0, 0.0), (1.0,)), "positive row and column sums"),
+    (lambda: Product(Birkhoff()), "Product needs sets of vectors"),
+    (lambda: Product(Simplex(), sizes=(1, 2)), "one positive size for each of its 1 sets"),
+    (lambda: Flat(Birkhoff(), (4,)), "have 2 axes"),
+    (lambda: Bernoulli(Box(0.0, 2.0)), r"is defined on CappedSimplex\(\), got domain=Box"),
+    (lambda: CappedSimplex(2.5).project(np.zeros(2)), "a row needs at least 3 entries"),
+    (lambda: Permutahedron(4).maximize(np.zeros(3)), r"4 weights .* got rows of 3"),
+    (lambda: Birkhoff().project(np.zeros((2, 9))), r"square .* got shape \(2, 9\); for rows of n²"),
+    (
+        lambda: Transport((3.0,), (1.0, 2.0)).project(np.zeros((2, 2))),
+        r"matrices \(…, 1, 2\), got shape \(2, 2\)",
+    ),
+    (lambda: Flat(Birkhoff(), (2, 2)).project(np.zeros(5)), r"5 entries are no .* shape \(2, 2\)"),
+    (lambda: Product(Simplex(), Simplex()).project(np.zeros(3)), "a multiple of 2 entries, got 3"),
+    (lambda: Bernoulli(CappedSimplex(3)).link(np.zeros(3)), "needs more than k = 3 entries"),
+    (lambda: BIRKHOFF_LOSS.value(np.eye(3), np.zeros((2, 3, 3))), "must have the same shape"),
+    (
+        lambda: fp.divergences.bregman(SquaredNorm(Birkhoff()), np.eye(2), np.eye(2)),
+        r"are matrices; use fitzpatrick\.sets\.Flat",
+    ),
+    *(
+        (lambda kind=kind: kind(Birkhoff()).solve(*np.eye(2), 0.0), "and this takes vectors")
+        for kind in (Negentropy, SquaredNorm, Indicator)
+    ),
+]
 
 
-def test_bad_shapes() -> None:
-    with pytest.raises(ValueError, match="a row needs at least 3 entries"):
-        CappedSimplex(2.5).project(np.zeros(2))
-    with pytest.raises(ValueError, match=r"4 weights .* got rows of 3"):
-        Permutahedron(4).maximize(np.zeros(3))
-    with pytest.raises(ValueError, match=r"square matrices .* got shape \(2, 9\); for rows of n²"):
-        Birkhoff().project(np.zeros((2, 9)))
-    with pytest.raises(ValueError, match=r"matrices \(…, 1, 2\), got shape \(2, 2\)"):
-        Transport((3.0,), (1.0, 2.0)).project(np.zeros((2, 2)))
-    with pytest.raises(ValueError, match=r"rows of 5 entries are no matrices of shape \(2, 2\)"):
-        Flat(Birkhoff(), (2, 2)).project(np.zeros(5))
-    with pytest.raises(ValueError, match="a multiple of 2 entries, got 3"):
-        Product(Simplex(), Simplex()).project(np.zeros(3))
-    with pytest.raises(ValueError, match="needs more than k = 3 entries"):
-        Bernoulli(CappedSimplex(3)).link(np.zeros(3))
-    loss = fp.FenchelYoungLoss(SquaredNorm(Birkhoff()))
-    with pytest.raises(ValueError, match="must have the same shape"):
-        loss.value(np.eye(3), np.zeros((2, 3, 3)))
-    with pytest.raises(TypeError, match=r"are matrices; use fitzpatrick\.sets\.Flat"):
-        fp.divergences.bregman(SquaredNorm(Birkhoff()), np.eye(2), np.eye(2))
+@pytest.mark.parametrize(("call", "message"), ERRORS)
+def test_errors(call, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        call()
 
 
 @pytest.mark.parametrize(
