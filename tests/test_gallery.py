@@ -143,7 +143,7 @@ def test_every_picture_has_data_and_labels(run, name):
 
 
 def _is_labeled(figure: Figure) -> bool:
-    """Whether something says what is seen, and on which axes where there are any."""
+    """True if the figure has a title, and its axes, if any, have labels."""
     has_title = bool(figure.get_suptitle()) or any(axes.get_title() for axes in figure.axes)
     bare = [axes for axes in figure.axes if axes.axison and not axes.images]
     return has_title and (not bare or any(axes.get_xlabel() or axes.get_ylabel() for axes in bare))

@@ -1,4 +1,4 @@
-"""What is particular to each regulariser: its parameters, its errors, and how it is printed."""
+"""What is particular to each regularizer: its parameters, its errors, and how it is printed."""
 
 from dataclasses import FrozenInstanceError
 from itertools import product
@@ -315,7 +315,7 @@ def test_coins_at_targets_all_but_zero_or_one(xp: Library, dtype: str, tightness
     columns = y[:, None], theta[:, None]
     given = [xp.asarray(x, dtype) for x in columns]
     loss = fp.get_loss("fitzpatrick_sigmoid", tightness)
-    with np.errstate(all="ignore"):  # behind the edge nobody else turns NumPy's warnings off
+    with np.errstate(all="ignore"):  # as the public edge does
         solution = loss.solve(*given)
         results = [to_numpy(x).ravel() for x in (solution.value(), solution.slope())]
     results.append(to_numpy(loss.value(*given)))

@@ -256,8 +256,8 @@ def test_same_face(domain, z, inside, outside) -> None:
     assert domain.same_face(inside, z)
     assert not domain.same_face(outside, z)
     if not isinstance(domain, Orthant):
-        centre = np.full(3, 1 / 3) if isinstance(domain, Simplex) else np.full(3, 0.01)
-        assert domain.same_face(outside, centre)  # an interior point lies on no smaller face
+        center = np.full(3, 1 / 3) if isinstance(domain, Simplex) else np.full(3, 0.01)
+        assert domain.same_face(outside, center)  # an interior point lies on no smaller face
 
 
 def sort_projection(x: np.ndarray) -> np.ndarray:

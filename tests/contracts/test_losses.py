@@ -195,7 +195,7 @@ def test_hessian_is_symmetric_and_positive(batch: Batch) -> None:
 
 
 @every_batch([case for case in CASES if case.sample.is_coupled or case.sample.is_entrywise])
-@np.errstate(all="ignore")  # behind the edge nobody else turns NumPy's warnings off
+@np.errstate(all="ignore")  # as the public edge does
 def test_slope_makes_the_hessian(batch: Batch) -> None:
     """H = diag(d), less ddᵀ/⟨d, 1⟩ where the entries of a row are coupled; d >= 0."""
     y, theta = batch.array(batch.draw_targets()), batch.array(batch.draw_scores())

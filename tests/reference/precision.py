@@ -44,7 +44,7 @@ class Evaluation:
         return value, np.array([to_float(number) for number in self.y_star])
 
     def rounds_safely(self, digits: int) -> bool:
-        """Whether ``digits`` correct digits decide all the doubles: none is next to a tie."""
+        """True if ``digits`` correct digits decide all the doubles: none is next to a tie."""
         if isinstance(self.value, Fraction):
             return True
         with mp.workdps(digits + GUARD_DIGITS):

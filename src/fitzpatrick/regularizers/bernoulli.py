@@ -179,7 +179,7 @@ class CoinChain:
         p = two.y_star
 
         def of_heads(changes: Array) -> Array:
-            """From the side that is less likely, which has more digits."""
+            """The change of p, read off the less likely side, which has more digits."""
             return xp.where(p[..., 0] < p[..., 1], changes[..., 0], -changes[..., 1])
 
         return PointSolution(

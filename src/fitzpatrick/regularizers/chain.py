@@ -271,8 +271,8 @@ class _System:
         d: ∂p/∂w, (m, …, k).
         inverse: of the equations of each entry, (…, k, m, m).
         mass: Σ d of each stage, (…, m), and 1 where that is 0.
-        schur: what a row's τ do to the sums of its points, over that mass, (…, m, m); None on a
-            product set.
+        schur: the derivative of the sums of a row's points in its τ, over that mass, (…, m, m);
+            None on a product set.
     """
 
     d: Array
@@ -378,7 +378,7 @@ def _repeat(
     times: int,
     is_done: Callable[[Any], bool] = lambda _: False,
 ) -> Any:
-    """The state after some steps, which JAX compiles as one; others may be done before."""
+    """The state after some steps. JAX compiles one step and takes all; others may stop early."""
     if is_jax(state[0]):
         from jax import lax
 
@@ -418,7 +418,7 @@ def solve_chain(
     zero = xp.zeros_like(w)
 
     def residual(w: Array, tau: Array, pulls: Array) -> tuple[Array, Array]:
-        """What the equations and the sums of the points lack."""
+        """The residuals of the equations, and of the sums of the points."""
         score = formulas.score(w)
         seen = xp.where(formulas.is_seen(w), score, zero)
         rest = xp.concat([seen[1:], end[None, ...]], axis=0) - score - pulls - tau
@@ -436,7 +436,7 @@ def solve_chain(
         return xp.where(xp.isfinite(found), found, xp.full_like(found, xp.inf))
 
     def improve(w: Array, tau: Array, best: tuple[Array, ...]) -> Any:
-        """A Newton step in rows that are not solved yet, and the best that was met so far."""
+        """A Newton step in the rows that are not solved yet, and the best point so far."""
         pulls, system = _linearize(formulas, w, is_masked, is_coupled)
         step, shift = system.solve(*residual(w, tau, pulls))
         is_open = best[2] > eps(theta) ** 0.9
@@ -474,7 +474,7 @@ def solve_chain(
 
 @dataclass(frozen=True)
 class Chain(Regularizer):
-    """Ω whose losses of tightness 1 are those of an order n; :class:`FitzpatrickLoss` makes it.
+    """Ω with its losses of order n at tightness 1; made by :class:`FitzpatrickLoss`.
 
     Args:
         base: Ω.

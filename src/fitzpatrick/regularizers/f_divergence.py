@@ -5,8 +5,8 @@ With r = p/q and ρ = y/q, entry by entry, s = θ − τ and the tightness c, th
 .. math:: f'(r) + c\,f''(r)\,(r - \rho) = s,
 
 up to constants that τ absorbs: the equation of the potential f by itself, at the target ρ. So the
-formulas of Ω are those of f times q, and the Kullback-Leibler, χ² and α-divergences between them
-borrow the formulas of the negentropy, the squared norm and the Tsallis entropies. Two remain:
+formulas of Ω are q times the formulas of f. The Kullback-Leibler, the χ² and the α-divergences with
+1 ≤ α ≤ 2 borrow them from the negentropy, the squared norm and the Tsallis entropies. Two remain:
 
 - 0 ≤ α < 1, with b = 1 − α: :math:`(1/b - c)\,r^{-b} + c\,\rho\,r^{-1-b} = -s`. α = 0 is the
   reverse Kullback-Leibler divergence, α = ½ is twice the squared Hellinger distance. With

@@ -418,7 +418,7 @@ class Tsallis(SeparableRegularizer):
 
     @property
     def _limit(self) -> SeparableRegularizer | None:
-        """What this is at the ends of its range, but for a constant."""
+        """The regularizer that this is at the ends of its range, up to a constant."""
         if self.alpha == 1:
             return Negentropy()
         return SquaredNorm(Simplex()) if self.alpha == 2 else None

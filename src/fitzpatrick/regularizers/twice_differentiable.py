@@ -162,7 +162,7 @@ class TwiceDifferentiable(Regularizer):
             return xp.where(self.domain.contains(p) & xp.isfinite(norm), norm, xp.inf)
 
         def improve(state: State) -> State:
-            """One step, and where it led anywhere."""
+            """One step, and True where it led anywhere."""
             p, current, _ = state
             matrix = _regular(jacobian(p))
             step = xp.linalg.solve(matrix, residual(p)[..., None])[..., 0]

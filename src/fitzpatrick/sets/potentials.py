@@ -28,21 +28,21 @@ MAX_STEPS = 2000
 # A step is taken if φ falls by this share of what its slope promises, and is a good one if it falls
 # by that share.
 _SUFFICIENT, _GOOD = 1e-4, 0.5
-# What is added to the Hessian at first, in terms of how far the sums are off, which bounds steps of
-# the potentials; bad steps multiply it by a factor, and good ones divide it.
+# The damping that is added to the Hessian at first, relative to the error of the sums, bounds the
+# steps of the potentials. Bad steps multiply it by a factor, and good steps divide it.
 _DAMPING, _CHANGE = 0.1, 4.0
 # Scores begin with this range.
 _FIRST_RANGE = 8.0
-# They grow by this factor once sums are off by at most a share: this one over the range that they
-# have, for entries along the path of solutions, where entries that fall like one over the range
-# have to be known; and that one for others. A prediction that is off by more is not taken.
+# Scores grow by a factor once the error of the sums is at most a share. Along a path of solutions
+# the share is divided by their range, since entries that fall like one over the range have to be
+# known. A prediction with a larger error is not taken.
 _PATH_GROWTH, _PATH_CLOSE = 2.0, 0.04
 _GROWTH, _CLOSE = 4.0, 0.5
-# Steps that may fail to halve the error of the sums where φ has no more digits: the fifth part once
-# the error counts as convergence.
+# How many steps may fail to halve the error of the sums where φ has no more digits; a fifth of them
+# once the error counts as convergence.
 _PATIENCE = 40
-# Errors of the sums, in spacings at 1, that end the iteration; and those for each row and column
-# that count as convergence in the end.
+# Errors of the sums, in spacings at 1: one that ends the iteration, and one for each row and column
+# that counts as convergence in the end.
 _EXACT, _ROUNDING = 8.0, 64.0
 
 
