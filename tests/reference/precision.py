@@ -55,20 +55,12 @@ class Evaluation:
             )
 
 
-class NotConvergedError(ArithmeticError):
-    """The working precision is too low for the root to settle."""
-
-
 def resolve(attempt: Callable[[], Evaluation], digits: int) -> Evaluation:
     """Run ``attempt`` at rising precision until its value has ``digits`` correct digits."""
     precision = digits + GUARD_DIGITS + 8
     while True:
         with mp.workdps(precision):
-            try:
-                evaluation = attempt()
-            except NotConvergedError:
-                precision = _raised(precision, 2 * precision)
-                continue
+            evaluation = attempt()
             if not evaluation.magnitude:
                 return evaluation
             error = evaluation.magnitude * mpf(10) ** (GUARD_DIGITS - precision)
