@@ -152,6 +152,16 @@ def test_labels_are_one_hot_rows():
             np.testing.assert_allclose(ours, dense, rtol=1e-11, atol=1e-12)
 
 
+def test_small_gradients_keep_their_digits():
+    """Of a coin at either label, and of two classes, which are a coin."""
+    theta = np.array([1.0, 30.0, 38.0, 60.0, 300.0])
+    coin, pair = (fp.FitzpatrickLoss(omega, order=3) for omega in (Bernoulli(), Negentropy()))
+    gradient = coin.gradient(np.zeros(5), -theta)
+    np.testing.assert_allclose(coin.gradient(np.ones(5), theta), -gradient, rtol=1e-12)
+    two = pair.gradient(np.zeros(5, int), np.stack([theta, 0 * theta], axis=1))
+    np.testing.assert_allclose(two, np.stack([-gradient, gradient], axis=1), rtol=1e-12)
+
+
 def test_distance_to_fenchel_young_is_the_geodesic_one():
     """(n − 1)(L_FY − L_n) tends to d²/2, which is 2 arcsin²√(1 − p) at a label."""
     omega, labels, theta = Negentropy(), np.array([0, 0]), np.array([[0.0, 0.5], [0.0, -1.0]])
@@ -244,7 +254,10 @@ def test_masks_extremes_and_single_precision():
     assert np.isfinite(value[:2]).all()
     assert gradient[0, 1] == 0
     assert np.isnan(value[2])
-    assert loss.value(np.array([1]), theta[:1]) == np.inf
+    for target in (np.array([1]), np.eye(3)[[1]]):  # which is masked
+        value_at_mask, gradient = loss.value_and_gradient(target, theta[:1])
+        assert value_at_mask == np.inf
+        assert gradient[0, 1] == -1
     rows = np.float32(theta[:2])
     np.testing.assert_allclose(loss.value(np.float32(y[:2]), rows), value[:2], rtol=1e-4)
 

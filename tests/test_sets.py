@@ -198,19 +198,24 @@ def test_projections_are_differentiable(domain, library: str) -> None:
     """Backward through PyTorch and JAX: the Jacobian is symmetric."""
     pytest.importorskip(library)
     x, v = seeded(8).normal(size=(2, 24, 4))
+    if isinstance(domain, Budget):
+        x[0, 0] = -np.inf  # masked
     expected = domain.project_derivative(x, v)
+    assert np.all(np.isfinite(expected))
     if library == "torch":
         import torch
 
         scores = torch.tensor(x, requires_grad=True)
-        domain.project(scores).backward(torch.tensor(v))
-        found = scores.grad
+        projection = domain.project(scores)
+        projection.backward(torch.tensor(v))
+        value, found = projection.detach(), scores.grad
     else:
         import jax
 
-        _, pull = jax.vjp(jax.jit(domain.project), jax.numpy.asarray(x))
+        value, pull = jax.vjp(jax.jit(domain.project), jax.numpy.asarray(x))
         found = pull(jax.numpy.asarray(v))[0]
     assert_close(found, expected, rtol=1e-12, atol=1e-12)
+    assert_close(value, domain.project(x), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("library", ["numpy", "torch"])

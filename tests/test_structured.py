@@ -242,6 +242,13 @@ def test_bernoulli_on_subsets(tightness: float, scale: float) -> None:
         assert_close(loss.value(y[i], theta[i]), expected, rtol=1e-10, atol=1e-13)
 
 
+def test_coins_of_a_subset_far_from_zero() -> None:
+    """Many small probabilities need digits that τ, as large as the scores, cannot hold."""
+    theta = np.concatenate([np.zeros((4, 1)), -seeded(26).uniform(5, 8, (4, 3000))], axis=1) + 1e6
+    p = Bernoulli(CappedSimplex(2)).link(theta)
+    assert_close(p.sum(axis=1), 2.0, rtol=0, atol=3001 * eps("float64"))
+
+
 # Polytopes of a user.
 
 

@@ -558,10 +558,10 @@ class Chain(Regularizer):
         xp = namespace(theta)
         is_label = mark_labels(labels, theta)
         others = xp.where(is_label, xp.full_like(theta, -xp.inf), theta)
-        rest = logsumexp(others)
-        pair = xp.concat([at_labels(theta, labels), rest], axis=-1)
-        y = xp.concat([xp.ones_like(rest), xp.zeros_like(rest)], axis=-1)
-        shares = xp.exp(others - xp.where(rest == -xp.inf, xp.zeros_like(rest), rest))
+        log_rest = logsumexp(others)
+        pair = xp.concat([at_labels(theta, labels), log_rest], axis=-1)
+        y = xp.concat([xp.ones_like(log_rest), xp.zeros_like(log_rest)], axis=-1)
+        shares = xp.exp(others - xp.where(log_rest == -xp.inf, 0.0, log_rest))
         two = self.solve(y, pair, 1.0)
         p = two.y_star
 
@@ -575,7 +575,8 @@ class Chain(Regularizer):
             others = p[..., 1:] * shares * (v - mean)
             return spread(change) + xp.where(is_label, xp.zeros_like(others), others)
 
-        gradient = spread(two.gradient())
+        rest = two.gradient()[..., 1:]  # which has digits where p of the label is near one
+        gradient = spread(xp.concat([-rest, rest], axis=-1))
         return PointSolution(is_label, spread(p), two.value, product, own_gradient=gradient)
 
     def _is_base(self, tightness: float) -> bool:
