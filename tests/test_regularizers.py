@@ -234,6 +234,12 @@ def test_newton_inside_a_set() -> None:
     link = burg(1.0).link(np.asarray([[-1.0, -2.0], [np.nan, -1.0]]))
     np.testing.assert_allclose(link[0], [1.0, 0.5], rtol=1e-12)
     assert np.isnan(link[1]).all()
+    # at the tightness 1 it is p² = −y/θ, however close to zero
+    y, theta = np.asarray([[1e-8, 1.0]]), np.asarray([[-1e6, -4.0]])
+    loss = fp.FitzpatrickLoss(burg(1.0))
+    p, product = loss.y_star(y, theta), loss.hessian_product(y, theta, np.ones((1, 2)))
+    np.testing.assert_allclose(p, [[1e-7, 0.5]], rtol=1e-12)
+    np.testing.assert_allclose(product, p / (-2 * theta), rtol=1e-8)
 
     def height(y):
         return np.sqrt(1 - np.sum(y * y, axis=-1))[..., None]

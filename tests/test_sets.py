@@ -74,6 +74,9 @@ VERTICES: dict[ConvexSet, np.ndarray] = {
     Flat(Transport((1.0, 2.0), (1.0, 1.0, 1.0)), (2, 3)): np.asarray(
         [[*row, *(1 - row)] for row in np.eye(3)]
     ),
+    Flat(Transport((1.0, 1.0), (0.5, 1.5)), (2, 2)): np.asarray(
+        [[0.5, 0.5, 0.0, 1.0], [0.0, 1.0, 0.5, 0.5]]
+    ),
 }
 SETS = [Reals(), Orthant(), L2Ball(), L2Ball(0.3), *VERTICES]
 every_set = pytest.mark.parametrize("domain", SETS, ids=repr)
@@ -145,9 +148,12 @@ def test_projections_oracles_and_normals(domain, xp: Library, dtype: str) -> Non
 
 @every_polytope
 def test_oracles_find_vertices(domain) -> None:
+    """Which say whether the set has an interior, too."""
     p = domain.maximize(seeded(1).normal(size=(N, width(domain))))
     distance = np.abs(p[:, None] - VERTICES[domain]).max(axis=2).min(axis=1)
     assert_at_most(distance, 0.0, 1e-12)
+    rank = np.linalg.matrix_rank(VERTICES[domain] - VERTICES[domain][0])
+    assert domain.has_interior == (rank == width(domain))
 
 
 @every_set
@@ -253,6 +259,8 @@ def test_oracle_derivative_of_the_euclidean_ball() -> None:
         (Orthant(), [0.5, 0.0, 3.0], [9.0, 0.0, 0.0], [0.5, 0.1, 3.0]),
         (L2Ball(), [1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]),
         (L1Ball(), [0.5, -0.5, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]),
+        (Budget(1, 2), [0.5, 0.5, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0]),
+        (Budget(1, 2), [0.5, 0.5, 1.0], [1.0, 0.0, 1.0], [0.5, 0.0, 1.0]),
     ],
     ids=repr,
 )
@@ -261,7 +269,8 @@ def test_same_face(domain, z, inside, outside) -> None:
     assert domain.same_face(inside, z)
     assert not domain.same_face(outside, z)
     if not isinstance(domain, Orthant):
-        center = np.full(3, 1 / 3) if isinstance(domain, Simplex) else np.full(3, 0.01)
+        middle = {Simplex(): 1 / 3, Budget(1, 2): 0.5}.get(domain, 0.01)
+        center = np.full(3, middle)
         assert domain.same_face(outside, center)  # an interior point lies on no smaller face
 
 
@@ -318,15 +327,17 @@ def test_scores_of_a_masked_or_broken_row() -> None:
 
 
 @every_set
-def test_contains_says_no(domain) -> None:
-    """A point well outside is outside, row by row; NaN is nowhere."""
-    inside = targets(domain, seeded(0), 4, width(domain), "float64")
-    if not isinstance(domain, Reals):
-        outside = inside.copy()
-        outside[2] = -7.0
-        np.testing.assert_array_equal(domain.contains(outside), [True, True, False, True])
-    inside[1, 3] = np.nan
-    assert not domain.contains(inside)[1]
+def test_a_point_is_inside_where_it_is_its_own_projection(domain) -> None:
+    """Off a point of the set in one entry, or in two that keep its sum; NaN is outside."""
+    k, rng = width(domain), seeded(9)
+    x = targets(domain, rng, N, k, "float64")
+    i, j = rng.permuted(np.tile(np.arange(k), (N, 1)), axis=1)[:, :2].T
+    x[np.arange(N), i] += 0.05
+    x[: N // 2][np.arange(N // 2), j[: N // 2]] -= 0.05
+    x[-1] = -7.0
+    is_inside = np.abs(domain.project(x) - x).max(axis=1) < 1e-6
+    x[0, 1], is_inside[0] = np.nan, False
+    np.testing.assert_array_equal(domain.contains(x), is_inside)
 
 
 TINY, HUGE, UNIT = np.full(2, 1e-200), np.full(2, 1e200), np.full(2, np.sqrt(0.5))
@@ -341,6 +352,7 @@ TINY, HUGE, UNIT = np.full(2, 1e-200), np.full(2, 1e200), np.full(2, np.sqrt(0.5
         (Box(1.0, 2.0).maximize(np.asarray([0.0, 1.0, -1.0])), [1, 2, 1]),
         (Box().project([-1, 0, 3]), [0, 0, 1]),
         (Simplex().project([3, 0]), [1, 0]),
+        (Permutahedron(3).project(np.asarray([1e9, 0.3, -1e9])), [3, 2, 1]),
         (L2Ball().maximize(TINY), UNIT),
         (L2Ball().project(HUGE), UNIT),
     ],

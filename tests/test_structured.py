@@ -22,7 +22,12 @@ from fitzpatrick.sets import (
     Simplex,
     Transport,
 )
-from fitzpatrick.sets.isotonic import block_log_shares, decreasing, decreasing_blocks
+from fitzpatrick.sets.isotonic import (
+    block_log_shares,
+    block_means,
+    decreasing,
+    decreasing_blocks,
+)
 from fitzpatrick.sets.polytope import PolytopeStatus
 from tests.helpers import Library, assert_at_most, assert_close, eps, seeded, to_numpy
 
@@ -64,6 +69,13 @@ def test_blocks_of_the_entropy(xp: Library) -> None:
     shares = [to_numpy(block_log_shares(xp.asarray(part), starts)) for part in (x, w)]
     levels = x - w - shares[0] + shares[1]
     assert_close(levels.T, expected, rtol=0, atol=64 * eps("float64") * np.abs(x).max())
+
+
+def test_means_of_long_blocks_keep_their_digits(xp: Library) -> None:
+    x = seeded(27).uniform(1, 2, 100_000).astype("float32")
+    starts = np.arange(len(x)) == 0
+    means = to_numpy(block_means(xp.asarray(x), xp.asarray(starts)))
+    assert_close(means, x.mean(dtype=float), rtol=4 * eps("float32"), atol=0)
 
 
 def test_isotonic_regression_of_nothing_and_of_nan() -> None:
@@ -192,6 +204,15 @@ def test_losses_on_matrices_have_their_gradient_and_hessian(omega) -> None:
     assert_close(out[1], gradient, rtol=0, atol=1e-14)
     assert loss.hessian_product(y, theta, v, out=out[1]) is out[1]
     assert_close(out[1], product, rtol=0, atol=1e-14)
+
+
+def test_hessians_on_matrices_keep_all_sums() -> None:
+    """Also of rows and columns whose slopes are tiny beside others, to ten times the promise."""
+    y, theta = matrices(6, 10.0, seed=28)
+    product = fp.FenchelYoungLoss(Negentropy(Birkhoff())).hessian_product(y, theta, theta / 10)
+    for axis in (-1, -2):
+        size = np.sum(np.abs(product), axis=axis)
+        assert_at_most(np.abs(np.sum(product, axis=axis)), 1e-12 * size, 0.0)
 
 
 def test_losses_on_matrices_of_other_libraries() -> None:
