@@ -21,7 +21,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import Any
 
 from .._array import (
@@ -38,7 +37,7 @@ from .._array import (
 )
 from .._root import newton_steps, shift_shard_to_root, shift_to_root
 from .._validation import Restore, as_points, as_scores
-from ..sets import ConvergenceError, ConvexSet, Flat
+from ..sets import ConvexSet, Flat
 from ._probabilities import chain_probabilities
 
 
@@ -598,17 +597,6 @@ class SeparableRegularizer(Regularizer):
             places, lambda _: is_label, self.kernel(zero + 1, tightness), zero_kernel
         )
         return solve_separable_shard(kernel, zero_kernel, is_label, theta, shard)
-
-
-def raise_unless(converged: Array, residual: Array, status: Enum, **numbers: object) -> None:
-    """Raise a status unless all rows have converged; its sentence may name any of the numbers."""
-    xp = namespace(converged)
-    if bool(xp.all(converged)):
-        return
-    worst = float(xp.max(xp.where(converged, xp.zeros_like(residual), residual)))
-    failed = int(xp.sum(xp.astype(~converged, xp.int64)))
-    where = f"in {failed} of {math.prod(converged.shape)} rows"
-    raise ConvergenceError(status, status.value.format(residual=worst, where=where, **numbers))
 
 
 def check_vectors(domain: ConvexSet) -> None:

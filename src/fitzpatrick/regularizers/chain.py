@@ -39,8 +39,9 @@ from .._array import (
     row_sum,
 )
 from ..sets import ConvexSet
+from ..sets._base import raise_unless
 from ..special import logsumexp
-from ._base import PointSolution, Regularizer, Solution, at_labels, mark_labels, raise_unless
+from ._base import PointSolution, Regularizer, Solution, at_labels, mark_labels
 from ._probabilities import chain_probabilities
 
 

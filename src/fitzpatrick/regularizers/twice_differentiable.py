@@ -26,7 +26,8 @@ from .._array import (
 )
 from .._root import State, find_root_in_jax
 from ..sets import ConvexSet, Reals
-from ._base import PointSolution, Regularizer, Solution, family, raise_unless
+from ..sets._base import raise_unless
+from ._base import PointSolution, Regularizer, Solution, family
 
 _MAX_STEPS = 50
 _HALVINGS = 12

@@ -21,6 +21,17 @@ class ConvergenceError(RuntimeError):
         self.status = status
 
 
+def raise_unless(converged: Array, residual: Array, status: Enum, **numbers: object) -> None:
+    """Raise a status unless every row has converged; its sentence may name any of the numbers."""
+    xp = namespace(converged)
+    if bool(xp.all(converged)):
+        return
+    worst = float(xp.max(xp.where(converged, xp.zeros_like(residual), residual)))
+    failed = int(xp.sum(xp.astype(~converged, xp.int64)))
+    where = f"in {failed} of {math.prod(converged.shape)} rows"
+    raise ConvergenceError(status, status.value.format(residual=worst, where=where, **numbers))
+
+
 class ConvexSet(ABC):
     """A closed convex set of vectors, along the last axis of an array.
 

@@ -22,7 +22,7 @@ from typing import ClassVar, NamedTuple
 
 from .._array import Array, class_indices, eps, is_concrete, namespace, without_derivatives
 from .._root import State, iterate
-from ._base import ConvergenceError
+from ._base import raise_unless
 
 MAX_STEPS = 2000
 # A step is taken if φ falls by this share of what its slope promises, and is a good one if it falls
@@ -49,10 +49,10 @@ _EXACT, _ROUNDING = 8.0, 64.0
 class PotentialStatus(Enum):
     """How the iteration ended; the value is the sentence for the user."""
 
-    CONVERGED = "Row and column sums are exact up to rounding errors."
     STALLED = (
-        "The projection did not converge: row and column sums are off by a share of {error:.3g} "
-        f"after up to {MAX_STEPS} steps. Check that the scores are finite."
+        "The projection did not converge: row and column sums are off by a share of "
+        f"{{residual:.3g}} {{where}} after up to {MAX_STEPS} steps. Check that the scores are "
+        "finite."
     )
 
 
@@ -255,8 +255,6 @@ def solve_potentials(entries: Entries, theta: Array, a: Array, b: Array) -> Arra
     found = _State(*iterate(problem.step, start, MAX_STEPS))
     has_converged = found.error <= problem.tolerance
     is_nan = xp.any(xp.isnan(theta), axis=(-2, -1))
-    if is_concrete(theta) and not bool(xp.all(has_converged | is_nan)):
-        worst = float(xp.max(xp.where(is_nan, xp.zeros_like(size), found.error)))
-        status = PotentialStatus.STALLED
-        raise ConvergenceError(status, status.value.format(error=worst))
+    if is_concrete(theta):
+        raise_unless(has_converged | is_nan, found.error, PotentialStatus.STALLED)
     return xp.where(has_converged[..., None, None], found.best_s, xp.nan)
