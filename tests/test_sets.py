@@ -352,7 +352,7 @@ TINY, HUGE, UNIT = np.full(2, 1e-200), np.full(2, 1e200), np.full(2, np.sqrt(0.5
         (Box(1.0, 2.0).maximize(np.asarray([0.0, 1.0, -1.0])), [1, 2, 1]),
         (Box().project([-1, 0, 3]), [0, 0, 1]),
         (Simplex().project([3, 0]), [1, 0]),
-        (Permutahedron(3).project(np.asarray([1e9 / 3, 0.3, -1e9 / 3])), [3, 2, 1]),
+        (Permutahedron((0.1, 0.2, 0.3)).project(np.asarray([1e9, 0.5, -1e9])), [0.3, 0.2, 0.1]),
         (L2Ball().maximize(TINY), UNIT),
         (L2Ball().project(HUGE), UNIT),
     ],
