@@ -291,6 +291,7 @@ def test_a_thousand_random_polytopes() -> None:
         assert_at_most(np.max((vertices - p) @ (x - p)), 0.0, polytope.tolerance * size)
         active = solution.active[0]
         assert len(active.weights) <= k + 1
+        assert (active.weights >= 0).all()  # and the point is in the hull
         assert_close(active.weights @ active.vertices, p, rtol=0, atol=1e-13)
 
 
