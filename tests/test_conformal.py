@@ -68,6 +68,16 @@ def test_the_set_is_the_support_of_the_link_at_the_temperature(alpha: float) -> 
     omega = Tsallis(alpha) if alpha < 2 else SquaredNorm(Simplex())
     support = omega.link(theta / model.threshold_) > 0
     np.testing.assert_array_equal(model.predict_set(theta), support)
+    # 100 · 0.55 is 55.00000000000001, and means the 55th
+    model = ConformalClassifier(Fixed(2), 0.55, prefit=True)
+    scores = np.stack([np.zeros(99), np.arange(99) / 20], axis=1)
+    model.fit(scores, np.zeros(99, int))
+    badness = 1 - Fixed(2).predict_proba(scores)[:, 0]
+    assert model.threshold_ == np.sort(badness)[54]
+    # the last of 9 scores, at a coverage of 9/10
+    scores = np.stack([np.zeros(9), np.arange(9.0)], axis=1)
+    model = ConformalClassifier(Fixed(2), 0.9, prefit=True).fit(scores, np.zeros(9, int))
+    assert model.threshold_ == 1 - Fixed(2).predict_proba(scores)[8, 0]
     few = ConformalClassifier(Fixed(5), 0.99, prefit=True).fit(*draw(rng, 20))
     assert few.threshold_ == np.inf
     assert few.predict_set(np.zeros((3, 5))).all()

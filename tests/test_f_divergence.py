@@ -127,34 +127,6 @@ def test_reference_by_row():
         assert whole.value(labels, theta)[row] == pytest.approx(by_label[0], rel=1e-13)
 
 
-def test_slope_is_the_derivative_of_the_maximizer():
-    rng = seeded(4)
-    for kind, alpha, tightnesses in CASES:
-        y, theta, q = batch("reverse_kl", 4, rng)  # no zeros, where links have kinks
-        omega = FDivergence(kind, reference=q, alpha=alpha)
-        for c in tightnesses:
-            solution = fp.FitzpatrickLoss(omega, tightness=c).solve(y, theta)
-            expected = omega.slope(solution.y_star, y, c)
-            is_inside = solution.y_star > 1e-300
-            np.testing.assert_allclose(
-                solution.slope()[is_inside], expected[is_inside], rtol=1e-8, atol=1e-300
-            )
-
-
-@pytest.mark.parametrize("kind", ["kl", "chi2", "hellinger", "jensen_shannon"])
-def test_probabilities_belong_to_the_reference_of_their_class(kind):
-    """They are the stationary distribution of the chain j → y*(e_j, θ), in any order of scores."""
-    q, theta = np.array([0.7, 0.2, 0.1]), np.array([[0.0, 0.5, 1.0], [2.0, -1.0, 0.3]])
-    loss = fp.FitzpatrickLoss(FDivergence(kind, reference=q), tightness=0.8)
-    found = loss.probabilities(theta)
-    for row, probabilities in zip(theta, found, strict=True):
-        columns = loss.y_star(np.arange(3), np.tile(row, (3, 1)))
-        np.testing.assert_allclose(probabilities @ columns, probabilities, atol=1e-13)
-        assert probabilities.sum() == pytest.approx(1, abs=1e-14)
-    by_row = fp.FitzpatrickLoss(FDivergence(kind, reference=np.stack([q, q])), tightness=0.8)
-    np.testing.assert_allclose(by_row.probabilities(theta), found, atol=1e-14)
-
-
 def test_classes_are_predicted_by_the_link_where_the_reference_differs():
     rng = seeded(8)
     X, y = rng.normal(size=(120, 2)), rng.integers(0, 3, 120)

@@ -100,6 +100,8 @@ def test_known_values() -> None:
         (metrics.canberra([[1.0, 0.0]], [[1.0, 0.0]]), 0.0),
         (metrics.calibration_error(SHARES, SHARES), 0.0),
         (metrics.calibration_error([[1.0, 0.0], [1.0, 0.0]], SHARES), 0.2),
+        # a bin holds its upper end: a half is in the first of two
+        (metrics.calibration_error([0, 1], [[0.5, 0.5], [0.75, 0.25]], n_bins=2), 0.625),
         (metrics.calibration_error([0, 1], [[1.0, 0.0], [0.0, 1.0]], n_bins=1), 0.0),
         (metrics.sparsity(ZEROS), 0.5),
         (metrics.sparsity(ZEROS, sample_weight=[1.0, 0.0]), 0.75),

@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 
 import fitzpatrick as fp
-from fitzpatrick.regularizers import Bernoulli, Negentropy, SquaredNorm, Tsallis, _probabilities
+from fitzpatrick.regularizers import (
+    Bernoulli,
+    FDivergence,
+    Negentropy,
+    SquaredNorm,
+    Tsallis,
+    _probabilities,
+)
 from fitzpatrick.regularizers._probabilities import (
     solve_chains,
     stationary_distribution,
@@ -90,6 +97,28 @@ def test_against_the_chain_from_the_definition(name: str, tightness: float) -> N
         assert_close(loss.probabilities(theta), expected, rtol=1e-13 * (1 + tightness), atol=1e-15)
         # scores that are rounded to float32 move a probability by their rounding, and that again
         assert_close(loss.probabilities(theta.astype(np.float32)), expected, rtol=0, atol=1e-5)
+
+
+REFERENCE = np.array([0.7, 0.2, 0.1])
+OTHERS = [
+    *(fp.FitzpatrickLoss(omega, order=3) for omega in (Negentropy(), Tsallis(1.5))),
+    *(
+        fp.FitzpatrickLoss(FDivergence(kind, reference=reference), tightness=0.8)
+        for kind in ("kl", "chi2", "hellinger", "jensen_shannon")
+        for reference in (1.0, REFERENCE, np.stack([REFERENCE, REFERENCE[::-1]]))
+    ),
+]
+
+
+@pytest.mark.parametrize("loss", OTHERS, ids=repr)
+def test_other_losses_have_the_probabilities_of_their_chain(loss: fp.Loss) -> None:
+    """In any order of scores, and with a reference for each row."""
+    theta = np.array([[0.0, 0.5, 1.0], [2.0, -1.0, 0.3]])
+    labels = [np.full(2, j) for j in range(3)]
+    columns = np.stack([loss.y_star(label, theta) for label in labels], axis=1)
+    q = loss.probabilities(theta)
+    np.testing.assert_allclose((q[:, None, :] @ columns)[:, 0], q, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(q.sum(axis=1), 1, rtol=1e-14)
 
 
 @pytest.mark.parametrize("omega", [Negentropy(), Tsallis(1.5), Bernoulli()], ids=str)

@@ -49,8 +49,8 @@ def is_jax(x: Any) -> bool:
 def namespace(*arrays: Array) -> Namespace:
     """Array-API namespace shared by ``arrays``.
 
-    The three libraries that are tested are told apart by hand, which ``torch.compile`` can trace;
-    whatever else follows the standard goes through array-api-compat.
+    The three libraries that are tested are told apart by hand, which ``torch.compile`` can trace.
+    Any other library goes through array-api-compat.
     """
     if all(is_numpy(x) for x in arrays):
         return array_api_compat.numpy
@@ -66,7 +66,7 @@ def namespace(*arrays: Array) -> Namespace:
 
 
 def quiet(function: Callable[P, R]) -> Callable[P, R]:
-    """Turn NumPy's floating-point warnings off: ±∞ and NaN are handled, or passed on, on purpose.
+    """Turn off NumPy's floating-point warnings: ±∞ and NaN are handled, or passed on, on purpose.
 
     PyTorch calls go through untouched, since ``torch.compile`` cannot trace NumPy's settings.
     """
@@ -127,7 +127,7 @@ def to_numpy(x: Array) -> np.ndarray[Any, Any]:
     if array_api_compat.is_cupy_array(x):
         return np.asarray(x.get())
     if hasattr(x, "__dlpack__") and not (is_numpy(x) or is_jax(x)):
-        return np.array(np.from_dlpack(x))  # whatever its device is
+        return np.array(np.from_dlpack(x))  # from any device
     return np.asarray(x)
 
 
@@ -183,7 +183,7 @@ def is_concrete(x: Array) -> bool:
 
 
 def eagerly(x: Array) -> AbstractContextManager[None]:
-    """Where operations on a concrete ``x`` have values, also while JAX traces around it."""
+    """A context in which operations on a concrete ``x`` have values, even while JAX traces."""
     if is_jax(x):
         context: AbstractContextManager[None] = sys.modules["jax"].ensure_compile_time_eval()
         return context
@@ -193,8 +193,8 @@ def eagerly(x: Array) -> AbstractContextManager[None]:
 def may_stop_early(x: Array) -> bool:
     """True if an iteration on ``x`` may end when it has converged.
 
-    NumPy alone: the other libraries always run the fixed number of steps, so that the code they
-    run eagerly is the code they trace.
+    Only NumPy may: other libraries always run the fixed number of steps, so that they run the same
+    code eagerly as when they trace.
     """
     return is_numpy(x)
 
@@ -236,20 +236,20 @@ def without_derivatives(x: Array) -> Array:
 
 
 def with_derivative(p: Array, x: Array, product: Callable[[Array], Array]) -> Array:
-    """p, a function of x that an iteration found, with its derivative v ↦ J v in x."""
+    """p, which an iteration found from x, with the derivative v ↦ J v attached."""
     is_followed = is_jax(x) or (is_torch(x) and x.requires_grad)
     if not is_followed:
         return p
     xp = namespace(x)
-    step = x - without_derivatives(x)  # 0, but not to those who differentiate
+    step = x - without_derivatives(x)  # zero, with the derivative of x
     return p + product(xp.where(xp.isfinite(x), step, xp.zeros_like(step)))
 
 
 def on_host(function: Callable[..., Any], x: Array, shape: tuple[int, ...] | None = None) -> Array:
-    """What a NumPy function makes of x, in the library, device and dtype of x.
+    """Apply a NumPy function to x; the result has the library, device and dtype of x.
 
-    JAX calls it back from compiled code. The result has no derivative. Its shape is given without
-    the leading axes of x, and is by default that of x.
+    JAX calls it back from compiled code. The result has no derivative. ``shape`` replaces the last
+    axis of x; by default the result has the shape of x.
     """
     shape = tuple(x.shape) if shape is None else (*x.shape[:-1], *shape)
     if is_jax(x):
@@ -260,5 +260,5 @@ def on_host(function: Callable[..., Any], x: Array, shape: tuple[int, ...] | Non
 
         result = jax.ShapeDtypeStruct(shape, x.dtype)
         return jax.pure_callback(call, result, without_derivatives(x), vmap_method="broadcast_all")
-    values = np.asarray(function(to_numpy(x)))
+    values = np.asarray(function(to_numpy(working_precision(x))))
     return namespace(x).astype(as_library(values, x), x.dtype, copy=False)

@@ -23,13 +23,13 @@ from ._array import (
     row_sum,
 )
 
-# in rounding errors of τ: how far a step may lead back, and which steps forward are too short for τ
+# In rounding errors of τ: how far back a step may lead, and which steps forward are too short.
 STEP_BACK, SHORT_STEP = 4, 8
 # More steps than this are compiled as a loop: each holds all formulas of an entry, which take a
 # second to compile if there are special functions among them.
 MAX_UNROLLED_STEPS = 3
-# Candidates for τ that one sum over all shards tells about, and how many such sums find it, by bits
-# of precision: one or two more than were ever needed in a search over sizes and score scales.
+# How many candidates for τ share one sum over all shards, and how many such sums find τ, by bits of
+# precision: one or two more than were ever needed in a search over sizes and score scales.
 CANDIDATES = 4
 SECTION_ROUNDS = {53: 8, 24: 6}
 
@@ -66,8 +66,8 @@ def find_root_in_jax(
 ) -> Array:
     """The root that :func:`iterate` finds while JAX traces, in a loop that is compiled once.
 
-    A loop cannot be differentiated backward, but its root can, as often as one likes, where
-    ``divide`` solves the linear equations of the residual's slope.
+    A loop cannot be differentiated backward. Its root can, any number of times, given ``divide``,
+    which solves the linear equations of the residual's slope.
     """
     from jax import lax
 
@@ -112,30 +112,47 @@ def solve_tau(
     converged: after one more step τ is within some rounding errors of the root.
     """
     has_loop = is_jax(tau) and steps > MAX_UNROLLED_STEPS
-    early = has_loop or may_stop_early(tau)
-    start, before = tau, namespace(tau).zeros_like(tau)
+    is_early = has_loop or may_stop_early(tau)
+    start = tau
+
+    def improve(state: State) -> State:
+        now, before, is_first, _ = state
+        step = newton_step(*point(now), power)
+        now, goes_on = advance(now, step, start)
+        if not is_early:
+            return now, before, is_first, goes_on
+        is_far, before = _look_ahead(step, before, is_first, power, bend)
+        return now, before, is_first & False, goes_on & is_far
+
+    def first_state(tau: Array) -> State:
+        everywhere = tau == tau
+        return tau, namespace(tau).zeros_like(tau), everywhere, everywhere
+
+    def divide(slope: Callable[[Array], Array], excess: Array) -> Array:
+        return excess / slope(namespace(excess).ones_like(excess))
+
+    state = first_state(tau)
     for taken in range(steps):
+        tau = state[0]
         if has_loop and not is_concrete(tau):
-            return _solve_tau_in_jax(point, tau, power, steps - taken, bend)
-        step = newton_step(*point(tau), power)
-        tau, is_long = advance(tau, step, start)
-        if early:
-            is_far, before = _look_ahead(step, before, taken == 0, power, bend)
-            if is_concrete(is_far) and not (is_long & is_far).any():
-                break
-    return tau
+            residual, rest = lambda t: row_sum(point(t)[0]) - 1, steps - taken
+            return find_root_in_jax(residual, improve, first_state(tau), rest, divide)
+        state = improve(state)
+        if is_early and is_concrete(state[-1]) and not state[-1].any():
+            break
+    return state[0]
 
 
 def _look_ahead(
-    step: Array, before: Array, is_first: Array | bool, power: Array | float, bend: float
+    step: Array, before: Array, is_first: Array, power: Array | float, bend: float
 ) -> tuple[Array, Array]:
-    """Where one more step after this one would leave an error that counts; and the step.
+    """True where one more step would still leave an error that counts; and the step to remember.
 
-    A step squares the error: with r the ratio of two steps, |step| r² is left after the latter. One
-    more step, which follows, squares it again, times a curvature that grows like the root of the
-    number of classes at most. Only steps after the first are compared, which may come from where
-    the function is straight. Beyond the power 1/2 it has kinks, or bends as sharp. Converged
-    rows store ∞, so that two rounding errors are never compared.
+    A step squares the error: with r the ratio of two steps, |step| r² is left after the second. The
+    step that follows squares it again, times a curvature that grows at most like the square root
+    of the number of classes. The first step is not compared, since it may start where the function
+    is straight. Beyond the power 1/2 the function has kinks, or bends as sharply. Converged rows
+    store ∞, so that two rounding errors are never compared.
     """
     xp = namespace(step)
     is_alone = before == 0
@@ -144,38 +161,14 @@ def _look_ahead(
     return is_far, xp.where(is_first, 0.0, xp.where(is_far, step, xp.inf))
 
 
-def _solve_tau_in_jax(
-    point: Callable[[Array], tuple[Array, Array]],
-    tau: Array,
-    power: Array | float,
-    steps: int,
-    bend: float,
-) -> Array:
-    """Newton's method while JAX traces."""
-
-    def improve(state: State) -> State:
-        now, before, is_first, _ = state
-        step = newton_step(*point(now), power)
-        now, is_long = advance(now, step, tau)
-        is_far, before = _look_ahead(step, before, is_first, power, bend)
-        return now, before, is_first & False, is_long & is_far
-
-    def divide(slope: Callable[[Array], Array], excess: Array) -> Array:
-        return excess / slope(namespace(excess).ones_like(excess))
-
-    everywhere = tau == tau
-    state = tau, namespace(tau).zeros_like(tau), everywhere, everywhere
-    return find_root_in_jax(lambda t: row_sum(point(t)[0]) - 1, improve, state, steps, divide)
-
-
 def advance(tau: Array, step: Array, start: Array | float = 0.0) -> tuple[Array, Array]:
-    """τ after a step, and where that was longer than rounding errors.
+    """τ after a step, and True where the step was longer than rounding errors.
 
-    A rounding error may carry τ above the root, where entries that belong below it are lost: their
-    step back is as long as all of them together are heavy, and would give each of them all of it.
-    It is taken however short it is, as far as τ has digits, and leads no further back than the
-    error, to where a short step forward is left, which τ has no digits for. A τ far smaller than
-    its start has the error of the steps from there.
+    A rounding error may carry τ above the root, where small entries are lost. The step back is then
+    as long as the mass of all of them, and taken in full it would give that mass to each. So a step
+    back is taken however short it is, as far as τ has digits, but never by more than the rounding
+    error. What remains is a short step forward, for which τ has no digits. A τ far smaller than its
+    start has the rounding error of the start.
     """
     xp = namespace(tau)
     slack = eps(tau) * (xp.abs(tau) + xp.abs(step))

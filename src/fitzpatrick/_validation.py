@@ -121,7 +121,7 @@ def as_targets(y: Any, shape: tuple[int, ...], domain: ConvexSet) -> Array:
 
     Returns:
         Integer labels and dense arrays as they are, in their own dtype. Sparse arrays as CSR
-        without duplicates or stored zeros; those of the caller are never changed.
+        without duplicates or stored zeros; arrays of the caller are never changed.
     """
     if sparse.issparse(y):
         return _as_sparse_targets(y, shape, domain)
@@ -150,15 +150,15 @@ def _as_sparse_targets(y: Any, shape: tuple[int, ...], domain: ConvexSet) -> Any
     dtype = as_float(matrix.data[:0], "y").dtype
     if not (_is_sorted(matrix) and matrix.data.all()):
         data = matrix.data.astype(np.result_type(matrix.dtype, np.int8))  # a sum of booleans is not
-        # made afresh, since SciPy remembers what it once knew of the order of indices
+        # a new array, since SciPy caches whether indices are in order
         arrays = data, matrix.indices.copy(), matrix.indptr.copy()
         matrix = type(matrix)(arrays, shape=matrix.shape)
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
     n, k = shape
     counts = np.diff(matrix.indptr)
-    # What a simplex or a product set asks of a row it asks of its stored entries, next to a zero
-    # for those that are not stored. Other sets see whole rows.
+    # The stored entries and one zero decide whether a row is in a simplex or a product set. Other
+    # sets see whole rows.
     width = k if domain.coordinates is None else min(int(counts.max(initial=0)) + 1, k)
     step = max(1, _CHECKED_AT_ONCE // width)
     for start in range(0, n, step):
@@ -176,7 +176,7 @@ def _as_sparse_targets(y: Any, shape: tuple[int, ...], domain: ConvexSet) -> Any
 
 
 def _is_sorted(matrix: Any) -> bool:
-    """True if the columns of every row increase, whatever SciPy remembers about them."""
+    """True if the columns of every row increase; SciPy's cached answer may be out of date."""
     rises = np.diff(matrix.indices[: matrix.indptr[-1]]) > 0
     row_starts = matrix.indptr[1:-1]
     row_starts = row_starts[(row_starts > 0) & (row_starts <= len(rises))]
@@ -290,8 +290,8 @@ def read_number(x: Any, name: str, why_no_gradient: str = "") -> Any:
 _RUNS_AWAY = ": the loss decreases in it, so that training would drive it to infinity"
 
 
-# What every engine can hold in both precisions, besides 0: below, products with a tiny target
-# underflow in float32, and above, losses have lost half of the digits of float32.
+# The range that every engine can hold in both precisions, besides 0: below it, products with tiny
+# targets underflow in float32, and above it losses have lost half of the digits of float32.
 MIN_TIGHTNESS, MAX_TIGHTNESS = 1e-12, 1e6
 
 

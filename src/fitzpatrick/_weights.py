@@ -28,8 +28,8 @@ def check_any_weight(found: bool) -> None:
 
 def check_each_weight(sample_weight: Any, X: Array) -> Array:
     """Checked weights of some of the samples, which may all be zero."""
-    given = np.asarray(sample_weight)  # of what only looks like an array
+    given = np.asarray(sample_weight)  # it may only look like an array
     if given.shape == X.shape[:1] and not given.any():
         return np.zeros(X.shape[0])  # scikit-learn raises
-    rows = np.broadcast_to(0.0, X.shape[:1])  # wherever X is
+    rows = np.broadcast_to(0.0, X.shape[:1])  # X itself may be on a device
     return _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)

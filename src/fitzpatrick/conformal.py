@@ -110,8 +110,8 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
             )
         scores = np.sort(self._badness(X)[np.arange(len(y)), places])
         self.n_calibration_ = len(scores)
-        # the new sample is one of n + 1 that may come in any order
-        rank = math.ceil((len(scores) + 1) * self.coverage)
+        # the new sample is one of n + 1 that may come in any order; a rounding error is no rank
+        rank = math.ceil((len(scores) + 1) * self.coverage * (1 - 4 * np.finfo(float).eps))
         self.threshold_ = float(scores[rank - 1]) if rank <= len(scores) else math.inf
 
     def _badness(self, X: Any) -> np.ndarray:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from ._array import Array, inner, namespace, quiet
 from ._validation import Restore, as_pair, as_points, as_tightness
 from .regularizers import Regularizer, Solution
-from .regularizers._base import PointSolution
+from .regularizers._base import PointSolution, check_vectors
 from .sets import ConvexSet
 
 __all__ = [
@@ -164,6 +164,7 @@ class TargetDependent(Regularizer):
     tightness: float = 1.0
 
     def __post_init__(self) -> None:
+        check_vectors(self.omega.domain)
         y, _ = as_points(self.y, self.omega.domain, "y")
         object.__setattr__(self, "y", y)
         tightness = as_tightness(self.tightness, self.omega.max_tightness)
@@ -172,6 +173,10 @@ class TargetDependent(Regularizer):
     @property
     def domain(self) -> ConvexSet:
         return self.omega.domain
+
+    @property
+    def is_coupled(self) -> bool:
+        return self.omega.is_coupled
 
     @property
     def has_kinks(self) -> bool:

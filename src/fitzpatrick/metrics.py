@@ -261,7 +261,7 @@ def spearman(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
     r"""Spearman's ρ between rankings, averaged over samples: the correlation of the ranks.
 
     Tied items share the mean of their ranks. A sample in which all items of either ranking are tied
-    counts 0. The arguments are those of :func:`kendall_tau`.
+    counts 0. It takes the arguments of :func:`kendall_tau`.
 
     Example:
         >>> round(spearman([[1, 2, 3], [1, 2, 3]], [[1, 2, 3], [1, 3, 2]]), 4)
@@ -297,7 +297,7 @@ _METRICS: dict[str, tuple[Callable[..., float], bool]] = {
 }
 
 
-# of rankings, which proportions are not
+# Metrics of rankings; they do not apply to proportions.
 _RANKING_METRICS: dict[str, Callable[..., float]] = {
     "kendall_tau": kendall_tau,
     "spearman": spearman,
@@ -348,7 +348,7 @@ def get_scorer(name: str) -> Any:
 
 
 class _ProportionScorer(_BaseScorer):  # type: ignore[misc]  # scikit-learn has no types
-    """A scorer that knows what to ask a classifier for: its probabilities."""
+    """A scorer that asks a classifier for its probabilities."""
 
     def _score(
         self, method_caller: Any, estimator: Any, X: Any, y_true: Any, **kwargs: Any

@@ -12,7 +12,7 @@ from ._validation import check_sparse
 __all__ = ["label_proportions"]
 
 SUM_TOLERANCE = 0.02  # shares are rounded where they are printed: thirds of two digits sum to .99
-EXACT_SUM = 1e-6  # sums that differ from one by this are not worth a word
+EXACT_SUM = 1e-6  # a sum this close to one is not reported
 
 
 def label_proportions(Y: Any, *, empty: str = "raise") -> Array:

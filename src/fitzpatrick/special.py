@@ -51,7 +51,7 @@ def wright_omega(z: Array) -> Array:
     is_itself, given = z > eps(z) ** -2, z
     z = xp.where(is_itself, one, z)
     exponential = xp.exp(-xp.abs(z))
-    tail = xp.where(is_exp, one, exponential)  # e^z for z < 0; what is not used is harmless
+    tail = xp.where(is_exp, one, exponential)  # e^z for z < 0
     # log(1 + e^z), to the few digits that a start needs
     start = xp.where(z < -4, tail, xp.where(is_negative, xp.zeros_like(z), z) + xp.log(1 + tail))
     omega = start * (1 - xp.log(1 + start) / (2 + start))
@@ -96,7 +96,7 @@ def softplus(x: Array) -> Array:
     """
     x = as_real(x, "x")
     xp = namespace(x)
-    # two branches instead of |x|, whose derivative at 0 is none of theirs
+    # two branches instead of |x|, which has no derivative at 0
     is_positive = x >= 0
     exponential = xp.exp(xp.where(is_positive, -x, x))
     return xp.where(is_positive, x, xp.zeros_like(x)) + xp.log1p(exponential)

@@ -16,11 +16,13 @@ from fitzpatrick.regularizers import (
     Bernoulli,
     FDivergence,
     Indicator,
+    Negentropy,
     Quadratic,
     Regularizer,
     SquaredNorm,
     Tsallis,
 )
+from fitzpatrick.regularizers.chain import Chain
 from fitzpatrick.sets import (
     Box,
     Budget,
@@ -53,6 +55,7 @@ class Case:
     differenced: bool = False
     # whether the set says which face a point lies on
     has_faces: bool = True
+    tightnesses: tuple[float, ...] = TIGHTNESSES
 
     def losses(self, xp: Library, k: int) -> tuple[fp.Loss, ...]:
         """The loss of every tightness."""
@@ -61,7 +64,7 @@ class Case:
             fp.FenchelYoungLoss(omega),
             *(
                 fp.FitzpatrickLoss(omega, tightness=c)
-                for c in TIGHTNESSES[1:]
+                for c in self.tightnesses[1:]
                 if c < omega.max_tightness or c == 1
             ),
         )
@@ -153,4 +156,14 @@ OTHERS = [
     Case("quadratic", _quadratic, slack=100, symmetric=False),
 ]
 CASES = [*REGISTRY, *OTHERS]
-LABEL_CASES = [case for case in CASES if case.sample.domain.has_labels]
+# Losses of order 3, whose equations are solved to the 0.9th power of a rounding error.
+ORDER_CASES = [
+    Case(f"{name}, order 3", _constant(Chain(omega, 3)), slack=100, tightnesses=(0.0, 1.0))
+    for name, omega in {
+        "logistic": Negentropy(),
+        "poisson": Negentropy(Orthant()),
+        "sigmoid": Bernoulli(),
+        "entmax15": Tsallis(1.5),
+    }.items()
+]
+LABEL_CASES = [case for case in [*CASES, *ORDER_CASES] if case.sample.domain.has_labels]

@@ -6,7 +6,7 @@ import pytest
 import fitzpatrick as fp
 from fitzpatrick.divergences import TargetDependent, bregman, fitzpatrick, lower_bound
 from fitzpatrick.regularizers import Bernoulli, Indicator, Negentropy, SquaredNorm, Tsallis
-from fitzpatrick.sets import Box, L1Ball, L2Ball, Orthant, Simplex
+from fitzpatrick.sets import Birkhoff, Box, L1Ball, L2Ball, Orthant, Simplex
 from tests.contracts.cases import Corner
 from tests.contracts.draws import Batch, every_batch
 from tests.helpers import TWO_WAYS, Library, assert_at_most, assert_close, to_numpy
@@ -16,7 +16,7 @@ from tests.helpers import TWO_WAYS, Library, assert_at_most, assert_close, to_nu
 def test_losses_are_the_fenchel_young_losses_of_omega_y(batch: Batch) -> None:
     """L_c[Ω](y, θ) = L_FY[Ω_y](y, θ) with one maximizer; away from its target Ω_y sees more."""
     y, theta = batch.array(batch.draw_targets()), batch.array(batch.draw_scores())
-    z = batch.array(batch.draw_targets())
+    z, v = batch.array(batch.draw_targets()), batch.array(batch.draw_direction())
     size = np.max(np.abs(to_numpy(theta)), axis=-1)
     product = np.sum(to_numpy(z) * to_numpy(theta), axis=-1)
     sizes = np.sum(np.abs(to_numpy(z) * to_numpy(theta)), axis=-1)
@@ -29,6 +29,9 @@ def test_losses_are_the_fenchel_young_losses_of_omega_y(batch: Batch) -> None:
         unit = batch.slack(np.max(np.abs(y_star), axis=-1))[:, None]
         assert_close(same.y_star(y, theta), y_star, rtol=0, atol=unit)
         assert_close(same.link(theta), y_star, rtol=0, atol=unit)
+        change = to_numpy(solution.hessian_product(v))
+        atol = batch.slack(np.max(np.abs(change)), np.max(np.abs(to_numpy(v))))
+        assert_close(same.hessian_product(y, theta, v), change, rtol=0, atol=atol)
 
         # the definition, at a third point: Ω_y(z) + Ω_y*(θ) − ⟨z, θ⟩ >= 0
         own, conjugate = to_numpy(omega_y.value(z)), to_numpy(omega_y.conjugate(theta))
@@ -159,10 +162,11 @@ ERRORS = [
     (lambda: OMEGA_Y.potential_curvature(HALF, HALF), "Hessian is not known"),
     (lambda: bregman(OMEGA_Y, HALF, HALF), "Bregman divergence is not known"),
     (lambda: TargetDependent(Negentropy(), 2 * HALF), "y is not in the domain"),
+    (lambda: TargetDependent(SquaredNorm(Birkhoff()), np.eye(2)), "matrices, and this takes vect"),
 ]
 
 
 @pytest.mark.parametrize(("call", "message"), ERRORS)
 def test_what_is_not_defined_is_refused(call, message: str) -> None:
-    with pytest.raises((ValueError, NotImplementedError), match=message):
+    with pytest.raises((ValueError, TypeError, NotImplementedError), match=message):
         call()

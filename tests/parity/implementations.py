@@ -339,7 +339,7 @@ IMPLEMENTATIONS = [
            names=tuple(name for name in REGULARIZERS if name not in NUMPY_ROWS)),
     Public("arrays of PyTorch", "torch", rows=96, tightnesses=SOME, bad_labels=ValueError),
     Public("arrays of JAX", "jax", names=(*REST, "logistic"), rows=48, tightnesses=FEW,
-           edges=("logistic",), bad_labels=ValueError),
+           edges=("logistic",), bad_labels=ValueError, has_link=False),
     Compiled("Numba", "numba", CSR, _with_kernel("numba"), is_wide=True, bad_labels=ValueError),
     Torch("PyTorch", "torch", rows=96, is_wide=True, tightnesses=SOME),
     ManyRows("NumPy, many rows", "numba", CSR, _with_kernel("numba"), rows=48, tightnesses=FEW,

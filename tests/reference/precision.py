@@ -44,7 +44,7 @@ class Evaluation:
         return value, np.array([to_float(number) for number in self.y_star])
 
     def rounds_safely(self, digits: int) -> bool:
-        """Whether ``digits`` correct digits decide all the doubles: none is next to a tie."""
+        """True if ``digits`` correct digits decide all the doubles: none is next to a tie."""
         if isinstance(self.value, Fraction):
             return True
         with mp.workdps(digits + GUARD_DIGITS):
@@ -55,20 +55,12 @@ class Evaluation:
             )
 
 
-class NotConvergedError(ArithmeticError):
-    """The working precision is too low for the root to settle."""
-
-
 def resolve(attempt: Callable[[], Evaluation], digits: int) -> Evaluation:
     """Run ``attempt`` at rising precision until its value has ``digits`` correct digits."""
     precision = digits + GUARD_DIGITS + 8
     while True:
         with mp.workdps(precision):
-            try:
-                evaluation = attempt()
-            except NotConvergedError:
-                precision = _raised(precision, 2 * precision)
-                continue
+            evaluation = attempt()
             if not evaluation.magnitude:
                 return evaluation
             error = evaluation.magnitude * mpf(10) ** (GUARD_DIGITS - precision)

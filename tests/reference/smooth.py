@@ -35,9 +35,9 @@ from typing import NamedTuple
 
 from mpmath import mp, mpf
 
-from .precision import GUARD_DIGITS, Evaluation, NotConvergedError, resolve
+from .precision import Evaluation, resolve
 
-# Digits of the robust first solve, which Newton's method then polishes.
+# Digits of the first solve, where the next one starts.
 START_DIGITS = 30
 
 
@@ -134,12 +134,16 @@ class SmoothLoss:
 
     def evaluate(self, y: Sequence[Fraction], theta: Sequence[Fraction], digits: int) -> Evaluation:
         """The loss at y in C to ``digits`` digits, and the maximizer p."""
-        roots: list[Root] = []  # the last root found, the start of the next precision's Newton
+        root: Root | None = None  # the last one found, where the next precision starts
 
         def attempt() -> Evaluation:
-            point = _Point(self, _exact(y), _exact(theta), *_exact([self.tightness]), digits)
-            roots[:] = [point.solve(roots[-1] if roots else None)]
-            return point.evaluation(roots[-1])
+            nonlocal root
+            point = _Point(self, _exact(y), _exact(theta), *_exact([self.tightness]))
+            if root is None:
+                with mp.workdps(START_DIGITS):
+                    root = point.solve(None)
+            root = point.solve(root)
+            return point.evaluation(root)
 
         return resolve(attempt, digits)
 
@@ -162,7 +166,6 @@ class _Point:
     y: list[mpf]
     theta: list[mpf]
     tightness: mpf
-    digits: int  # wanted, fewer than the working precision
 
     def condition(self, i: int, x: mpf) -> tuple[Local, mpf, mpf]:
         """ψ at x_i, G(p_i) and dG/dx."""
@@ -181,59 +184,39 @@ class _Point:
         return slope - pull * curvature if pull else slope
 
     def solve(self, start: Root | None) -> Root:
-        """Newton from ``start``; a guarded nested solve where that fails or there is none."""
-        if start is not None:
-            try:
-                return self._polish(start)
-            except NotConvergedError:
-                pass
-        # At low precision a p_i close to 0 can land on the wrong side; then solve at full digits.
-        for digits in (START_DIGITS, mp.dps):
-            with mp.workdps(digits):
-                root = self._guarded_root(mpf(10) ** (6 - digits))
-            try:
-                return self._polish(root)
-            except NotConvergedError:
-                continue
-        raise NotConvergedError
-
-    # The guarded solve: a bracketed root in τ, and inside it one bracketed root for each x_i.
-
-    def _guarded_root(self, tolerance: mpf) -> Root:
+        """A bracketed root in τ, and inside it one bracketed root for each x_i."""
         size = len(self.y)
+        tolerance = mpf(10) ** (4 - mp.dps)
         x: list[mpf | None] = [None] * size
-        guess = [mp.log(mpf(1) / size)] * size if self.loss.simplex else [mpf(0)] * size
-
-        def fill(tau: mpf) -> None:
-            for i in range(size):
-                x[i] = self._guarded_coordinate(i, self.theta[i] - tau, guess[i], tolerance)
-                guess[i] = x[i] if x[i] is not None else guess[i]
-
-        if not self.loss.simplex:
-            fill(mpf(0))
-            return Root(list(x), mpf(0))
+        guess = [-mp.log(mpf(size)) if self.loss.simplex else mpf(0)] * size
+        if start is not None:
+            guess = [old if new is None else new for old, new in zip(guess, start.x, strict=True)]
 
         def excess(tau: mpf) -> tuple[mpf, mpf]:
             """−log Σp, which increases with τ, and its slope."""
-            fill(tau)
             total, slope = mpf(0), mpf(0)
-            for i, xi in enumerate(x):
-                if xi is not None:
-                    local, _, rate = self.condition(i, xi)
+            for i in range(size):
+                x[i] = self._coordinate(i, self.theta[i] - tau, guess[i], tolerance)
+                if x[i] is not None:
+                    guess[i] = x[i]
+                    local, _, rate = self.condition(i, x[i])
                     total += local.p
                     slope += local.w / rate
             return (-mp.log(total), slope / total) if total else (mpf(1), mpf(0))
 
-        # One p_i reaches 1 at the lower end, so Σp ≥ 1; all are at most 1/k at the upper end.
-        lower, upper = (
-            max(self.theta[i] - self.condition(i, end)[1] for i in range(size))
-            for end in (mpf(0), -mp.log(mpf(size)))
-        )
-        tau = increasing_root(excess, upper, tolerance, bracket=(lower, upper))
-        fill(tau)
+        tau = mpf(0)
+        if self.loss.simplex:
+            # One p_i reaches 1 at the lower end, so Σp ≥ 1; all are at most 1/k at the upper end.
+            lower, upper = (
+                max(self.theta[i] - self.condition(i, end)[1] for i in range(size))
+                for end in (mpf(0), -mp.log(mpf(size)))
+            )
+            begin = upper if start is None else min(max(start.tau, lower), upper)
+            tau = increasing_root(excess, begin, 10**6 * tolerance, bracket=(lower, upper))
+        excess(tau)
         return Root(list(x), tau)
 
-    def _guarded_coordinate(self, i: int, s: mpf, guess: mpf, tolerance: mpf) -> mpf | None:
+    def _coordinate(self, i: int, s: mpf, guess: mpf, tolerance: mpf) -> mpf | None:
         if s - self.slope_at_zero(i) <= tolerance * (1 + abs(s)):
             return None
 
@@ -242,50 +225,6 @@ class _Point:
             return value - s, rate
 
         return increasing_root(residual, guess, tolerance)
-
-    # The polish: Newton's method on all x_i and τ at once.
-
-    def _polish(self, start: Root) -> Root:
-        x, tau = list(start.x), start.tau
-        previous = mpf("inf")
-        for _ in range(16):
-            x, tau, change = self._newton_step(x, tau)
-            # Quadratic convergence ends in rounding noise: either below the guard digits, or at
-            # a level set by a small dG/dx, where the steps no longer shrink.
-            settled = change < mpf(10) ** (GUARD_DIGITS - 4 - mp.dps)
-            noise = previous / 1000 < change < mpf(10) ** (-self.digits - 2)
-            if settled or noise:
-                self._check_zeros(x, tau)
-                return Root(x, tau)
-            previous = change
-        raise NotConvergedError
-
-    def _newton_step(self, x: Sequence[mpf | None], tau: mpf) -> tuple[list[mpf | None], mpf, mpf]:
-        active = [i for i, xi in enumerate(x) if xi is not None]
-        locals_, residuals, rates = {}, {}, {}
-        for i in active:
-            locals_[i], value, rates[i] = self.condition(i, x[i])
-            residuals[i] = self.theta[i] - tau - value
-        tau_step = mpf(0)
-        if self.loss.simplex:
-            weights = {i: locals_[i].w / rates[i] for i in active}
-            missing = 1 - mp.fsum(locals_[i].p for i in active)
-            pull = mp.fsum(weights[i] * residuals[i] for i in active)
-            tau_step = (pull - missing) / mp.fsum(weights.values())
-        steps = {i: (residuals[i] - tau_step) / rates[i] for i in active}
-        if any(abs(step) > 50 for step in steps.values()):
-            raise NotConvergedError
-        moved = [None if xi is None else xi + steps[i] for i, xi in enumerate(x)]
-        relative = (abs(steps[i]) / (1 + abs(x[i])) for i in active)
-        return moved, tau + tau_step, max([*relative, abs(tau_step) / (1 + abs(tau))])
-
-    def _check_zeros(self, x: Sequence[mpf | None], tau: mpf) -> None:
-        """p_i = 0 must satisfy G(0+) ≥ θ_i − τ, up to rounding (an exact tie is allowed)."""
-        slack = mpf(10) ** (GUARD_DIGITS - mp.dps)
-        for i, xi in enumerate(x):
-            s = self.theta[i] - tau
-            if xi is None and s - self.slope_at_zero(i) > slack * (1 + abs(s)):
-                raise NotConvergedError
 
     # The value, by the definition.
 

@@ -180,7 +180,7 @@ class Loss:
 
     @quiet
     def y_star(self, y: Array, theta: Array, *, n_threads: int | None = None) -> Array:
-        """The maximizer that the gradient is made of, shape (n, k)."""
+        """The maximizer y*, shape (n, k): the gradient plus y."""
         bound, theta, restore = self._bind(y, theta, n_threads)
         return restore(bound.y_star(theta))
 
@@ -282,9 +282,9 @@ class FitzpatrickLoss(Loss):
         super().__post_init__()
 
     def _take_order(self, order: float) -> None:
-        """The regularizer or the tightness that has the losses of this order."""
+        """Set the regularizer or the tightness that has the losses of this order."""
         omega = self.regularizer
-        omega = omega.base if isinstance(omega, Chain) else omega  # of a copy of this loss
+        omega = omega.base if isinstance(omega, Chain) else omega  # in a copy of this loss
         is_tightness = order == 2 or order == math.inf or omega.order_is_tightness
         tightness = 1 / (order - 1) if is_tightness else 1.0
         if self.tightness not in (1.0, tightness):
@@ -293,8 +293,6 @@ class FitzpatrickLoss(Loss):
                 f"order={self.order!r} and tightness={self.tightness!r}"
             )
         if not is_tightness:
-            if not omega.has_chain:
-                omega.chain(None)  # raises
             omega = Chain(omega, int(order))
         object.__setattr__(self, "order", order)
         object.__setattr__(self, "regularizer", omega)

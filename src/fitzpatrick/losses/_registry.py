@@ -6,7 +6,7 @@ from ..regularizers import Bernoulli, Indicator, Negentropy, Regularizer, Square
 from ..sets import Box, Orthant, Simplex
 from ._base import FenchelYoungLoss, FitzpatrickLoss, Loss
 
-# A name is that of a Fenchel-Young loss, of its link, and of Ω.
+# Each name stands for Ω, for its Fenchel-Young loss and for its link.
 _REGULARIZERS: dict[str, Regularizer] = {
     "squared": SquaredNorm(),
     "perceptron": Indicator(Simplex()),

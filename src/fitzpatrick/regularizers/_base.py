@@ -21,7 +21,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import Any
 
 from .._array import (
@@ -38,7 +37,7 @@ from .._array import (
 )
 from .._root import newton_steps, shift_shard_to_root, shift_to_root
 from .._validation import Restore, as_points, as_scores
-from ..sets import ConvergenceError, ConvexSet, Flat
+from ..sets import ConvexSet, Flat
 from ._probabilities import chain_probabilities
 
 
@@ -138,14 +137,15 @@ def at_labels(x: Array, labels: Array) -> Array:
 class Shard(ABC):
     """Some of the classes of each row, next to one another, where other processes have the rest.
 
-    A loss needs a few numbers of whole rows. Each process computes those of its own classes, and a
-    shard puts them together. All get the same numbers, and go by nothing else, so that they stay
-    in step.
+    A loss needs a few numbers about whole rows. Each process computes them for its own classes, and
+    the shard combines them. All processes get the same numbers, and decide by these alone, so that
+    they stay in step.
 
     Attributes:
         position: which of the parts this is, from 0, in the order of the classes.
         offset: the first class of this part.
-        n_classes: how many all parts have; an array, as ``offset``, where nobody has looked.
+        n_classes: the number of classes of all parts; like ``offset``, an array if it is only known
+            on the device.
     """
 
     position: int
@@ -223,12 +223,8 @@ class Regularizer(ABC):
         return not self.has_curvature
 
     @property
-    def has_chain(self) -> bool:
-        """True if Ω has losses of order n, by the method :meth:`chain`."""
-        return False
-
-    def chain(self, y: Array) -> Any:
-        """The formulas of the losses of order n at targets y, where ``has_chain``."""
+    def chain(self) -> Callable[[Array], Any]:
+        """Makes the formulas of the losses of order n at targets y; raises if Ω has none."""
         raise TypeError(f"{self!r} has no losses of order n; leave order out and give tightness=")
 
     @property
@@ -307,9 +303,9 @@ class Regularizer(ABC):
         return inner(p, theta) - self.potential(p)
 
     def on_vectors(self, x: Array, restore: Restore) -> tuple["Regularizer", Array, Restore]:
-        """Ω on vectors, points x as such, and what restores results to the shape of x.
+        """Ω on vectors, the points x as vectors, and a function that restores the shape of x.
 
-        Nothing changes unless the domain is a set of matrices.
+        Only a set of matrices changes anything.
         """
         n_axes = self.domain.n_axes
         if n_axes == 1:
@@ -374,9 +370,9 @@ class Elementwise(ABC):
         raise TypeError(f"{type(self).__name__} does not couple the entries of a row")
 
     def end(self, theta: Array) -> Array | None:
-        """A τ not below the root, for scores whose row maximum is 0; None if none is known.
+        """A τ not below the root, for scores whose row maximum is 0; None if unknown.
 
-        Where the classes are in several processes, it saves them reductions.
+        It saves reductions where the classes are in several processes.
         """
         return None
 
@@ -420,7 +416,7 @@ def solve_separable(
     return SeparableSolution(kernel, y, s, is_coupled=True)
 
 
-# Steps that depend on the number of classes of all shards assume this many if nobody has looked.
+# The number of classes that a step count assumes if the real one is only known on the device.
 MAX_CLASSES = 2**24
 # All processes wait for one another at each step. Newton's method needs fewer than fifty.
 MAX_SHARD_STEPS = 1000
@@ -531,8 +527,8 @@ class SeparableRegularizer(Regularizer):
     def mean_slope(self, p: Array, y: Array, tightness: float, theta: Array, reach: Array) -> Array:
         """The mean of the slope d over scores around, where ``has_mean_slope`` says so.
 
-        A link with kinks has slopes that jump. What they are on average, while a score moves by up
-        to ``reach`` either way and τ stays, tells the estimators what a step across kinks will do.
+        The slopes of a link with kinks jump. Their average, while a score moves by up to ``reach``
+        either way and τ stays, tells the estimators what a step across kinks will do.
 
         Args:
             p: maximizers at ``theta``, shape (n, k).
@@ -560,7 +556,7 @@ class SeparableRegularizer(Regularizer):
         zero = namespace(theta).zeros_like(theta[..., :1])
 
         def mark(s: Array) -> Array:
-            # a compiled loop makes the mask as it goes, which is faster than to read it
+            # a compiled loop is faster where it makes the mask than where it reads it
             return mark_labels(labels, s) if is_jax(s) else is_label
 
         one = self.kernel(zero + 1, tightness)
@@ -595,23 +591,12 @@ class SeparableRegularizer(Regularizer):
         is_label = shard.mark_labels(labels, theta)
         zero = xp.zeros_like(theta[..., :1])
         zero_kernel = self.zero_kernel(zero, tightness)
-        # a label that another process has is looked up at some class here, and not used
+        # a label of another process is looked up at some class of this one, and not used
         places = xp.clip(labels - shard.offset, 0, theta.shape[-1] - 1)
         kernel = LabelFormulas(
             places, lambda _: is_label, self.kernel(zero + 1, tightness), zero_kernel
         )
         return solve_separable_shard(kernel, zero_kernel, is_label, theta, shard)
-
-
-def raise_unless(converged: Array, residual: Array, status: Enum, **numbers: object) -> None:
-    """Raise a status unless all rows have converged; its sentence may name any of the numbers."""
-    xp = namespace(converged)
-    if bool(xp.all(converged)):
-        return
-    worst = float(xp.max(xp.where(converged, xp.zeros_like(residual), residual)))
-    failed = int(xp.sum(xp.astype(~converged, xp.int64)))
-    where = f"in {failed} of {math.prod(converged.shape)} rows"
-    raise ConvergenceError(status, status.value.format(residual=worst, where=where, **numbers))
 
 
 def check_vectors(domain: ConvexSet) -> None:

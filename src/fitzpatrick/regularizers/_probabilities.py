@@ -10,9 +10,9 @@ The chain of the negentropy is reversible. With p the soft argmax,
 
 .. math:: q_j \propto p_j\,(1 - p_j)\,(1 + c / w_j).
 
-Two classes are a coin, entry by entry: the odds of heads are those of leaving tails over those of
-leaving heads. Other chains are solved as systems of linear equations, or iterated where very many
-classes take part.
+Two classes are a coin, entry by entry: the odds of heads are the probability of leaving tails over
+the probability of leaving heads. Other chains are solved as systems of linear equations, or
+iterated where very many classes take part.
 """
 
 import math
@@ -199,7 +199,7 @@ def wide_chain(omega: "SeparableRegularizer", theta: Array, tightness: float) ->
     blocks = [slice(at, at + size) for at in range(0, m, size)]
 
     def weights(tau: Array) -> Array:
-        """What each node counts at τ, shape (m, N)."""
+        """The weight of each node at τ, shape (m, N)."""
         angle = xp.acos(xp.clip(2 * (tau - low) / span - 1, -1.0, 1.0))
         return xp.cos(angle[:, None] * degrees) @ to_nodes
 

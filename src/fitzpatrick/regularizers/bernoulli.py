@@ -10,7 +10,9 @@ absent, and the root is a Wright omega function.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from .._array import Array, namespace, precision_bits, row_max
 from .._root import shift_to_total
@@ -177,7 +179,7 @@ class CoinChain:
         p = two.y_star
 
         def of_heads(changes: Array) -> Array:
-            """From the side that is less likely, which has more digits."""
+            """The change of p, read off the less likely side, which has more digits."""
             return xp.where(p[..., 0] < p[..., 1], changes[..., 0], -changes[..., 1])
 
         return PointSolution(
@@ -276,11 +278,8 @@ class Bernoulli(SeparableRegularizer):
         return sigmoid(theta) if tightness == 0 else coin_probabilities(theta, tightness)
 
     @property
-    def has_chain(self) -> bool:
-        return True
-
-    def chain(self, y: Array) -> CoinChain:
-        return CoinChain(y)
+    def chain(self) -> Callable[[Array], Any]:
+        return CoinChain if self.is_entrywise else super().chain
 
     def solve_conjugate(self, theta: Array) -> Array:
         if not self.is_entrywise:

@@ -22,7 +22,7 @@ for the :math:`\tau_i` of a row.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar
 
@@ -39,8 +39,9 @@ from .._array import (
     row_sum,
 )
 from ..sets import ConvexSet
+from ..sets._base import raise_unless
 from ..special import logsumexp
-from ._base import PointSolution, Regularizer, Solution, at_labels, mark_labels, raise_unless
+from ._base import PointSolution, Regularizer, Solution, at_labels, mark_labels
 from ._probabilities import chain_probabilities
 
 
@@ -271,8 +272,8 @@ class _System:
         d: ∂p/∂w, (m, …, k).
         inverse: of the equations of each entry, (…, k, m, m).
         mass: Σ d of each stage, (…, m), and 1 where that is 0.
-        schur: what a row's τ do to the sums of its points, over that mass, (…, m, m); None on a
-            product set.
+        schur: the derivative of the sums of a row's points in its τ, over that mass, (…, m, m);
+            None on a product set.
     """
 
     d: Array
@@ -378,7 +379,7 @@ def _repeat(
     times: int,
     is_done: Callable[[Any], bool] = lambda _: False,
 ) -> Any:
-    """The state after some steps, which JAX compiles as one; others may be done before."""
+    """The state after some steps. JAX compiles one step and takes all; others may stop early."""
     if is_jax(state[0]):
         from jax import lax
 
@@ -394,7 +395,8 @@ def solve_chain(
     base: Regularizer, formulas: ChainFormulas, theta: Array, order: int, is_coupled: bool
 ) -> ChainSolution:
     """The chain of an order from y to θ."""
-    xp, y, given = namespace(theta), formulas.y, theta
+    xp, y = namespace(theta), formulas.y
+    given = theta = theta - row_max(theta) if is_coupled else theta
     shares = [xp.full_like(theta, i / order) for i in range(1, order)]
     points = formulas.geodesic(base.solve_link(theta), xp.stack(shares))
     if is_coupled:
@@ -417,7 +419,7 @@ def solve_chain(
     zero = xp.zeros_like(w)
 
     def residual(w: Array, tau: Array, pulls: Array) -> tuple[Array, Array]:
-        """What the equations and the sums of the points lack."""
+        """The residuals of the equations, and of the sums of the points."""
         score = formulas.score(w)
         seen = xp.where(formulas.is_seen(w), score, zero)
         rest = xp.concat([seen[1:], end[None, ...]], axis=0) - score - pulls - tau
@@ -435,7 +437,7 @@ def solve_chain(
         return xp.where(xp.isfinite(found), found, xp.full_like(found, xp.inf))
 
     def improve(w: Array, tau: Array, best: tuple[Array, ...]) -> Any:
-        """A Newton step in rows that are not solved yet, and the best that was met so far."""
+        """A Newton step in the rows that are not solved yet, and the best point so far."""
         pulls, system = _linearize(formulas, w, is_masked, is_coupled)
         step, shift = system.solve(*residual(w, tau, pulls))
         is_open = best[2] > eps(theta) ** 0.9
@@ -473,7 +475,7 @@ def solve_chain(
 
 @dataclass(frozen=True)
 class Chain(Regularizer):
-    """Ω whose losses of tightness 1 are those of an order n; :class:`FitzpatrickLoss` makes it.
+    """Ω with its losses of order n at tightness 1; made by :class:`FitzpatrickLoss`.
 
     Args:
         base: Ω.
@@ -482,10 +484,18 @@ class Chain(Regularizer):
 
     base: Regularizer
     order: int
+    formulas: Callable[[Array], Any] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "formulas", self.base.chain)
 
     @property
     def domain(self) -> ConvexSet:
         return self.base.domain
+
+    @property
+    def is_coupled(self) -> bool:
+        return self.base.is_coupled
 
     @property
     def has_kinks(self) -> bool:
@@ -537,7 +547,7 @@ class Chain(Regularizer):
         # a subnormal target counts as zero, which moves the loss by no digit
         least = float(xp.finfo(y.dtype).smallest_normal)
         y = xp.where(xp.abs(y) < least, xp.zeros_like(y), y)
-        solution: Solution = self.base.chain(y).solve(self.base, theta, self.order)
+        solution: Solution = self.formulas(y).solve(self.base, theta, self.order)
         return solution
 
     def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:
@@ -549,10 +559,10 @@ class Chain(Regularizer):
         xp = namespace(theta)
         is_label = mark_labels(labels, theta)
         others = xp.where(is_label, xp.full_like(theta, -xp.inf), theta)
-        rest = logsumexp(others)
-        pair = xp.concat([at_labels(theta, labels), rest], axis=-1)
-        y = xp.concat([xp.ones_like(rest), xp.zeros_like(rest)], axis=-1)
-        shares = xp.exp(others - xp.where(rest == -xp.inf, xp.zeros_like(rest), rest))
+        log_rest = logsumexp(others)
+        pair = xp.concat([at_labels(theta, labels), log_rest], axis=-1)
+        y = xp.concat([xp.ones_like(log_rest), xp.zeros_like(log_rest)], axis=-1)
+        shares = xp.exp(others - xp.where(log_rest == -xp.inf, 0.0, log_rest))
         two = self.solve(y, pair, 1.0)
         p = two.y_star
 
@@ -566,7 +576,8 @@ class Chain(Regularizer):
             others = p[..., 1:] * shares * (v - mean)
             return spread(change) + xp.where(is_label, xp.zeros_like(others), others)
 
-        gradient = spread(two.gradient())
+        rest = two.gradient()[..., 1:]  # which has digits where p of the label is near one
+        gradient = spread(xp.concat([-rest, rest], axis=-1))
         return PointSolution(is_label, spread(p), two.value, product, own_gradient=gradient)
 
     def _is_base(self, tightness: float) -> bool:

@@ -5,8 +5,8 @@ With r = p/q and ρ = y/q, entry by entry, s = θ − τ and the tightness c, th
 .. math:: f'(r) + c\,f''(r)\,(r - \rho) = s,
 
 up to constants that τ absorbs: the equation of the potential f by itself, at the target ρ. So the
-formulas of Ω are those of f times q, and the Kullback-Leibler, χ² and α-divergences between them
-borrow the formulas of the negentropy, the squared norm and the Tsallis entropies. Two remain:
+formulas of Ω are q times the formulas of f. The Kullback-Leibler, the χ² and the α-divergences with
+1 ≤ α ≤ 2 borrow them from the negentropy, the squared norm and the Tsallis entropies. Two remain:
 
 - 0 ≤ α < 1, with b = 1 − α: :math:`(1/b - c)\,r^{-b} + c\,\rho\,r^{-1-b} = -s`. α = 0 is the
   reverse Kullback-Leibler divergence, α = ½ is twice the squared Hellinger distance. With
@@ -35,8 +35,8 @@ from .._root import newton_steps
 from ..sets import ConvexSet, Simplex
 from ..special import expm1_minus_x, sigmoid, softplus
 from ._base import Elementwise, SeparableRegularizer, Solution
-from .negentropy import Negentropy, OmegaFormulas, entropy_terms
-from .tsallis import Tsallis, anchor_of
+from .negentropy import Negentropy, entropy_terms
+from .tsallis import Tsallis
 
 # Newton steps for an entry's own root, in logarithms, by bits of precision: one more than any
 # score, target and tightness needed in a search.
@@ -72,7 +72,7 @@ class RatioFormulas(Elementwise):
     tightness: float
 
     @abstractmethod
-    def level(self, x: Array) -> Array:
+    def level(self, r: Array) -> Array:
         """s where the maximizer is r."""
 
     @abstractmethod
@@ -117,11 +117,11 @@ class FlatFormulas(RatioFormulas):
     alpha: float
     factor: float
 
-    def level(self, x: Array) -> Array:
-        xp, b = namespace(x), 1 - self.alpha
-        height = self._rest * xp.exp(-b * x)
+    def level(self, r: Array) -> Array:
+        b = 1 - self.alpha
+        height = self._rest * r**-b
         if self.tightness > 0:
-            height = height + self.tightness * xp.exp(self.log_rho - (1 + b) * x)
+            height = height + self.tightness * self.rho * r ** (-1 - b)
         return -self.factor * height
 
     @property
@@ -184,8 +184,8 @@ class JensenShannonFormulas(RatioFormulas):
         height = (1 - c) * t + c * expm1_minus_x(-t) + pull
         return height, (1 - c) * sigma + c * sigma * sigma + pull * (2 - sigma)
 
-    def level(self, x: Array) -> Array:
-        return -self._height(-x)[0]
+    def level(self, r: Array) -> Array:
+        return -self._height(-namespace(r).log(r))[0]
 
     def _root(self, s: Array) -> Array:
         """By Newton's method for the logarithm of −s, from the least of three upper bounds of z."""
@@ -378,17 +378,13 @@ class FDivergence(SeparableRegularizer):
         xp = namespace(y)
         return self.potential_divergence(y, self._q(y) * xp.ones_like(y))
 
-    def potential_divergence(self, y: Array, z: Array) -> Array:
-        terms = self.kernel(y, 0.0).terms(self._level(self._ratio(z), 0 * y, 0.0))
-        return namespace(y).sum(terms, axis=-1)
-
     def potential_gradient(self, z: Array) -> Array:
-        r = self._ratio(z)
-        return self._level(r, 0 * r, 0.0)
+        r = z / self._q(z)
+        return self._base(0 * r, 0.0).level(r)
 
     def potential_curvature(self, z: Array, v: Array) -> Array:
-        xp = namespace(z)
-        r, q = self._ratio(z), self._q(z)
+        xp, q = namespace(z), self._q(z)
+        r = z / q
         if self._order is None:
             second = 1 / (r * (1 + r))
         else:
@@ -396,11 +392,8 @@ class FDivergence(SeparableRegularizer):
             second = factor * r ** (alpha - 2)
         return xp.sum(xp.where(v == 0, xp.zeros_like(v), second / q * v * v), axis=-1)
 
-    def _ratio(self, z: Array) -> Array:
-        return z / self._q(z)
-
-    def _base(self, rho: Array, tightness: float) -> Elementwise:
-        """The formulas of f at ρ."""
+    def _base(self, rho: Array, tightness: float) -> Any:
+        """The formulas of f at ρ, which have the method ``level``."""
         if self._order is None:
             return JensenShannonFormulas(rho, namespace(rho).log(rho), tightness)
         alpha, factor = self._order
@@ -408,29 +401,10 @@ class FDivergence(SeparableRegularizer):
             return FlatFormulas(rho, namespace(rho).log(rho), tightness, alpha, factor)
         return Tsallis(alpha).kernel(rho, tightness)
 
-    def _level(self, r: Array, rho: Array, tightness: float) -> Array:
-        """s where the maximizer is r, in the convention of the formulas of f."""
-        base = self._base(rho, tightness)
-        xp, c = namespace(r), tightness
-        if isinstance(base, RatioFormulas):
-            return base.level(xp.log(r))
-        if isinstance(base, OmegaFormulas):
-            return xp.log(r) - c * rho / r + base.offset
-        assert self._order is not None
-        beta = self._order[0] - 1
-        if beta == 0:
-            return xp.log(r)
-        a = anchor_of(beta)
-        m = xp.expm1(beta * xp.log(r)) / beta if a else r**beta / beta
-        return m + c * (r**beta - rho * r ** (beta - 1)) if c > 0 else m
-
     def kernel(self, y: Array, tightness: float) -> Elementwise:
-        q = self._q(y)
-        rho = y / q
-        one = namespace(y).ones_like(y)
-        level = self._level(one / q, rho, tightness)
-        least, most = self._range
-        base = self._base(rho, tightness)
+        q, (least, most) = self._q(y), self._range
+        base = self._base(y / q, tightness)
+        level = base.level(namespace(y).ones_like(y) / q)
         return ScaledFormulas(base, q, level, math.log2(most / least), self._bend(tightness))
 
     def _bend(self, tightness: float) -> float:

@@ -24,6 +24,7 @@ where :math:`r = e^d` for c = 0. The others share what is left in the ratios of
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,6 +90,10 @@ class SoftmaxFormulas(Elementwise):
         p = namespace(s).exp(s)
         return p, p
 
+    def level(self, p: Array) -> Array:
+        """s where the maximizer is p."""
+        return namespace(p).log(p)
+
     def terms(self, s: Array) -> Array:
         return kl_terms(self.y, s, namespace(s).exp(s))
 
@@ -121,6 +126,10 @@ class OmegaFormulas(Elementwise):
     def point(self, s: Array) -> tuple[Array, Array]:
         omega, p = self._omega_and_point(s - self.offset)
         return p, p / (1 + omega)
+
+    def level(self, p: Array) -> Array:
+        """s where the maximizer is p."""
+        return namespace(p).log(p) - self.tightness * self.y / p + self.offset
 
     def terms(self, s: Array) -> Array:
         xp, c = namespace(s), self.tightness
@@ -337,11 +346,8 @@ class Negentropy(SeparableRegularizer):
         return p / (1 + tightness * y / safe)
 
     @property
-    def has_chain(self) -> bool:
-        return self.is_coupled or self.is_entrywise
-
-    def chain(self, y: Array) -> Any:
-        return EntropyChain(y) if self.has_chain else super().chain(y)
+    def chain(self) -> Callable[[Array], Any]:
+        return EntropyChain if self.is_row_wise else super().chain
 
     def solve_probabilities(self, theta: Array, tightness: float) -> Array:
         if tightness == 0 or not self.is_coupled:

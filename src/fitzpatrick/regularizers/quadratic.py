@@ -6,9 +6,7 @@ residual :math:`r = A^{-1}\theta - y` the loss is :math:`\langle r, A r\rangle /
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from .._array import Array, inner, is_concrete, namespace
+from .._array import Array, as_real, inner, is_concrete, namespace
 from ..sets import ConvexSet, Reals
 from ._base import PointSolution, Regularizer, Solution
 
@@ -35,7 +33,7 @@ class Quadratic(Regularizer):
     A: Array
 
     def __post_init__(self) -> None:
-        matrix = np.asarray(self.A, dtype=float) if isinstance(self.A, (list, tuple)) else self.A
+        matrix = as_real(self.A, "A")
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"A must be a square matrix, got shape {tuple(matrix.shape)}")
         object.__setattr__(self, "A", matrix)

@@ -55,6 +55,10 @@ class SquaredFormulas(Elementwise):
         inside = namespace(s).astype(self.domain.is_interior(m), s.dtype)
         return self.domain.project(m), inside / (1 + self.tightness)
 
+    def level(self, p: Array) -> Array:
+        """s where the maximizer is p, a point inside."""
+        return (1 + self.tightness) * p - self.tightness * self.y
+
     def terms(self, s: Array) -> Array:
         xp = namespace(s)
         scale = 1 + self.tightness

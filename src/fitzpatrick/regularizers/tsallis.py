@@ -29,14 +29,17 @@ Its derivative in α follows from Σ p = 1, with d = p^{1−β}:
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from .._array import Array, namespace, precision_bits, quiet, row_max, row_sum
 from .._root import newton_steps, shift_to_root
 from ..sets import ConvexSet, Simplex
 from ..special import expm1_minus_x, softplus
 from ._base import Elementwise, SeparableRegularizer, family
-from .chain import ChainFormulas, EntropyChain, TsallisChain
+from .chain import EntropyChain, TsallisChain
 from .negentropy import Negentropy
 from .squared_norm import SquaredNorm
 
@@ -64,6 +67,12 @@ def _deformed_log(y: Array, beta: float) -> Array:
     """(y^β − a)/β."""
     xp = namespace(y)
     return xp.expm1(beta * xp.log(y)) / beta if beta < _ANCHORED else y**beta / beta
+
+
+def _level(p: Array, y: Array, beta: float, tightness: float) -> Array:
+    """s where the maximizer is p."""
+    level = _deformed_log(p, beta)
+    return level + tightness * (p**beta - y * p ** (beta - 1)) if tightness > 0 else level
 
 
 def _slope(p: Array, flat: Array, y: Array, beta: float, tightness: float) -> Array:
@@ -131,6 +140,10 @@ class EntmaxFormulas(Elementwise):
         t = self._logarithm(s)
         p = xp.exp(t)
         return p, _slope(p, xp.exp((1 - self.beta) * t), self.y, self.beta, self.tightness)
+
+    def level(self, p: Array) -> Array:
+        """s where the maximizer is p."""
+        return _level(p, self.y, self.beta, self.tightness)
 
     def terms(self, s: Array) -> Array:
         xp, y, beta, c = namespace(s), self.y, self.beta, self.tightness
@@ -251,6 +264,10 @@ class Entmax15Formulas(Elementwise):
         q = self._root(s)
         p = q * q
         return p, _slope(p, q, self.y, 0.5, self.tightness)
+
+    def level(self, p: Array) -> Array:
+        """s where the maximizer is p."""
+        return _level(p, self.y, 0.5, self.tightness)
 
     def terms(self, s: Array) -> Array:
         xp, y, c = namespace(s), self.y, self.tightness
@@ -401,7 +418,7 @@ class Tsallis(SeparableRegularizer):
 
     @property
     def _limit(self) -> SeparableRegularizer | None:
-        """What this is at the ends of its range, but for a constant."""
+        """The regularizer that this is at the ends of its range, up to a constant."""
         if self.alpha == 1:
             return Negentropy()
         return SquaredNorm(Simplex()) if self.alpha == 2 else None
@@ -423,9 +440,7 @@ class Tsallis(SeparableRegularizer):
         return xp.sum(y * powers, axis=-1) / (self.alpha * beta)
 
     def potential_gradient(self, z: Array) -> Array:
-        xp = namespace(z)
-        beta = self.alpha - 1
-        return xp.log(z) if beta == 0 else _deformed_log(z, beta)
+        return namespace(z).log(z) if self.alpha == 1 else _deformed_log(z, self.alpha - 1)
 
     def potential_curvature(self, z: Array, v: Array) -> Array:
         xp = namespace(z)
@@ -457,11 +472,8 @@ class Tsallis(SeparableRegularizer):
         return self.alpha == 2
 
     @property
-    def has_chain(self) -> bool:
-        return True
-
-    def chain(self, y: Array) -> ChainFormulas:
-        return EntropyChain(y) if self.alpha == 1 else TsallisChain(y, self.alpha - 1)
+    def chain(self) -> Callable[[Array], Any]:
+        return EntropyChain if self.alpha == 1 else partial(TsallisChain, beta=self.alpha - 1)
 
     def solve_probabilities(self, theta: Array, tightness: float) -> Array:
         if self._limit is not None:

@@ -26,7 +26,8 @@ from .._array import (
 )
 from .._root import State, find_root_in_jax
 from ..sets import ConvexSet, Reals
-from ._base import PointSolution, Regularizer, Solution, family, raise_unless
+from ..sets._base import raise_unless
+from ._base import PointSolution, Regularizer, Solution, family
 
 _MAX_STEPS = 50
 _HALVINGS = 12
@@ -162,7 +163,7 @@ class TwiceDifferentiable(Regularizer):
             return xp.where(self.domain.contains(p) & xp.isfinite(norm), norm, xp.inf)
 
         def improve(state: State) -> State:
-            """One step, and where it led anywhere."""
+            """One step, and True where it led anywhere."""
             p, current, _ = state
             matrix = _regular(jacobian(p))
             step = xp.linalg.solve(matrix, residual(p)[..., None])[..., 0]
@@ -224,13 +225,19 @@ def _symmetric_jacobian(residual: Callable[[Array], Array], p: Array, domain: Co
     """Jacobian by central differences inside the domain, all columns in one call."""
     xp = namespace(p)
     k = p.shape[-1]
-    step = eps(p) ** (1 / 3) * (1 + xp.max(xp.abs(p), axis=-1, keepdims=True))
+    size = 1 + xp.max(xp.abs(p), axis=-1, keepdims=True)
+    coordinates = domain.coordinates
+    if coordinates is not None:  # a function may bend as sharply as a bound is near
+        lowest, highest = coordinates.bounds
+        distance = xp.minimum(p - lowest, highest - p)
+        size = xp.where(distance > 0, xp.minimum(size, distance), size)
+    step = eps(p) ** (1 / 3) * size
     unit = xp.stack(
         [xp.astype(class_indices(p) == j, p.dtype) + xp.zeros_like(p) for j in range(k)]
     )
     upper, lower = p + step * unit, p - step * unit
-    if domain.is_product:  # half of the way to a bound is still inside
-        upper, lower = (p + domain.project(upper)) / 2, (p + domain.project(lower)) / 2
+    if coordinates is not None:  # at a bound, half of the way back is inside
+        upper, lower = ((p + coordinates.project(x)) / 2 for x in (upper, lower))
     width = xp.sum(upper - lower, axis=-1, keepdims=True)
     columns = (residual(upper) - residual(lower)) / width
     jacobian = xp.moveaxis(columns, 0, -1)

@@ -21,6 +21,17 @@ class ConvergenceError(RuntimeError):
         self.status = status
 
 
+def raise_unless(converged: Array, residual: Array, status: Enum, **numbers: object) -> None:
+    """Raise a status unless every row has converged; its sentence may name any of the numbers."""
+    xp = namespace(converged)
+    if bool(xp.all(converged)):
+        return
+    worst = float(xp.max(xp.where(converged, xp.zeros_like(residual), residual)))
+    failed = int(xp.sum(xp.astype(~converged, xp.int64)))
+    where = f"in {failed} of {math.prod(converged.shape)} rows"
+    raise ConvergenceError(status, status.value.format(residual=worst, where=where, **numbers))
+
+
 class ConvexSet(ABC):
     """A closed convex set of vectors, along the last axis of an array.
 
@@ -57,7 +68,7 @@ class ConvexSet(ABC):
     def coordinates(self) -> "ProductSet | None":
         """The product set that this set is a part of, cut out by the sum of a row alone.
 
-        A product set is its own. None where the coordinates are tied to one another otherwise.
+        A product set is its own. None if the coordinates depend on each other in another way.
         """
         return None
 
@@ -70,7 +81,7 @@ class ConvexSet(ABC):
         """Linear oracle: some argmax over p ∈ C of ⟨p, θ⟩."""
 
     def contains(self, x: Array) -> Array:
-        """Whether each row belongs to the set, up to the square root of its dtype's precision."""
+        """True for each row in the set, up to the square root of its dtype's precision."""
         x = as_real(x, "x")
         xp = namespace(x)
         scale = 1 + xp.max(xp.abs(x), axis=-1, keepdims=True)
@@ -110,7 +121,7 @@ class ConvexSet(ABC):
         return namespace(v).zeros_like(v)
 
     def same_face(self, y: Array, z: Array) -> Array:
-        """Whether y lies in the smallest exposed face that contains z, row by row."""
+        """True for each row where y lies in the smallest exposed face that contains z."""
         raise NotImplementedError(
             f"{type(self).__name__} does not say which face a point lies on; write the method "
             "same_face(y, z) to use the supremum form of the Fitzpatrick divergence"

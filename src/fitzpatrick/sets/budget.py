@@ -109,7 +109,7 @@ def _first_entries(theta: Array, total: Array | float) -> Array:
 
 
 def _threshold(normal: Array, total: float) -> Array:
-    """The least of the highest scores that a vertex with that sum is made of, (…, 1)."""
+    """The least of the scores at which the best vertex with that sum is positive, (…, 1)."""
     place = float(max(1, math.ceil(total)))
     return _at_place(normal, namespace(normal).full_like(normal[..., :1], place))
 

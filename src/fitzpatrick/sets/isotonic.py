@@ -1,9 +1,9 @@
 r"""Isotonic regression: the non-increasing sequence that is nearest to a row.
 
 It is constant on blocks of neighbors, at the mean of each. Neighboring blocks whose means increase
-are pooled, all of them at once, until there are none: in whatever order blocks are pooled, the
-result is the same. So it is for the entropy, where the level of a block is not a mean but a
-difference of log-sum-exps.
+are pooled, all of them at once, until there are none left; the order of pooling does not matter.
+The same holds for the entropy, where the level of a block is a difference of log-sum-exps instead
+of a mean.
 """
 
 import math
@@ -88,7 +88,7 @@ def block_means(u: Array, starts: Array) -> Array:
         sums, counts = (segment_sum(part, block, size) for part in (x, xp.ones_like(x)))
         return (sums / xp.clip(counts, 1))[block]
 
-    # the second time for the digits that long sums cost
+    # twice, for the digits that long sums cost
     x = xp.reshape(u, -1)
     first = average(x)
     return xp.reshape(first + average(x - first), u.shape)

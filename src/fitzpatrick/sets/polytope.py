@@ -113,7 +113,7 @@ def _project_row(
         vertex = yield normal
         n_calls += 1
         gap = float(normal @ (vertex - p))
-        # rounding errors of the gap: p has those of its vertices, however short x − p is
+        # rounding errors of the gap: p has the errors of its vertices, however short x − p is
         largest = 1 + np.abs(active.vertices).max() + np.abs(vertex).max()
         size = largest * (np.linalg.norm(normal) + 0.1 * largest)
         is_active = (active.vertices == vertex).all(axis=1).any()
@@ -135,7 +135,7 @@ def _project_row(
 
 
 def _as_points(answer: Any, shape: tuple[int, ...], hint: str) -> FloatArray:
-    """What the oracle returned, as an array of the shape of the scores that it was given."""
+    """The oracle's answer as an array; raise unless it has the shape of the scores."""
     try:
         points = np.asarray(answer, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -153,8 +153,8 @@ class Polytope(ConvexSet):
     r"""The convex hull of all points that a linear oracle returns, such as paths, trees, schedules.
 
     Any solver that finds the best structure for given scores is an oracle. The projection onto the
-    polytope (SparseMAP) is exact up to a certified gap, and asks for few vertices more than it is
-    made of. Computed on the host in float64, whatever the library of the scores.
+    polytope (SparseMAP) is exact up to a certified gap, and asks for few more vertices than it
+    mixes. It is computed on the host in float64, for scores of any library.
 
     Args:
         oracle: takes scores (k,) and returns a maximizer of ⟨v, scores⟩, (k,); the same point for

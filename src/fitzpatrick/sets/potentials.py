@@ -22,37 +22,37 @@ from typing import ClassVar, NamedTuple
 
 from .._array import Array, class_indices, eps, is_concrete, namespace, without_derivatives
 from .._root import State, iterate
-from ._base import ConvergenceError
+from ._base import raise_unless
 
 MAX_STEPS = 2000
 # A step is taken if φ falls by this share of what its slope promises, and is a good one if it falls
 # by that share.
 _SUFFICIENT, _GOOD = 1e-4, 0.5
-# What is added to the Hessian at first, in terms of how far the sums are off, which bounds steps of
-# the potentials; bad steps multiply it by a factor, and good ones divide it.
+# The damping that is added to the Hessian at first, relative to the error of the sums, bounds the
+# steps of the potentials. Bad steps multiply it by a factor, and good steps divide it.
 _DAMPING, _CHANGE = 0.1, 4.0
 # Scores begin with this range.
 _FIRST_RANGE = 8.0
-# They grow by this factor once sums are off by at most a share: this one over the range that they
-# have, for entries along the path of solutions, where entries that fall like one over the range
-# have to be known; and that one for others. A prediction that is off by more is not taken.
+# Scores grow by a factor once the error of the sums is at most a share. Along a path of solutions
+# the share is divided by their range, since entries that fall like one over the range have to be
+# known. A prediction with a larger error is not taken.
 _PATH_GROWTH, _PATH_CLOSE = 2.0, 0.04
 _GROWTH, _CLOSE = 4.0, 0.5
-# Steps that may fail to halve the error of the sums where φ has no more digits: the fifth part once
-# the error counts as convergence.
+# How many steps may fail to halve the error of the sums where φ has no more digits; a fifth of them
+# once the error counts as convergence.
 _PATIENCE = 40
-# Errors of the sums, in spacings at 1, that end the iteration; and those for each row and column
-# that count as convergence in the end.
+# Errors of the sums, in spacings at 1: one that ends the iteration, and one for each row and column
+# that counts as convergence in the end.
 _EXACT, _ROUNDING = 8.0, 64.0
 
 
 class PotentialStatus(Enum):
     """How the iteration ended; the value is the sentence for the user."""
 
-    CONVERGED = "Row and column sums are exact up to rounding errors."
     STALLED = (
-        "The projection did not converge: row and column sums are off by a share of {error:.3g} "
-        f"after up to {MAX_STEPS} steps. Check that the scores are finite."
+        "The projection did not converge: row and column sums are off by a share of "
+        f"{{residual:.3g}} {{where}} after up to {MAX_STEPS} steps. Check that the scores are "
+        "finite."
     )
 
 
@@ -255,8 +255,6 @@ def solve_potentials(entries: Entries, theta: Array, a: Array, b: Array) -> Arra
     found = _State(*iterate(problem.step, start, MAX_STEPS))
     has_converged = found.error <= problem.tolerance
     is_nan = xp.any(xp.isnan(theta), axis=(-2, -1))
-    if is_concrete(theta) and not bool(xp.all(has_converged | is_nan)):
-        worst = float(xp.max(xp.where(is_nan, xp.zeros_like(size), found.error)))
-        status = PotentialStatus.STALLED
-        raise ConvergenceError(status, status.value.format(error=worst))
+    if is_concrete(theta):
+        raise_unless(has_converged | is_nan, found.error, PotentialStatus.STALLED)
     return xp.where(has_converged[..., None, None], found.best_s, xp.nan)
