@@ -41,13 +41,13 @@ def _attend(
 
 
 @_attend.register_fake
-def _(query: Tensor, key: Tensor, value: Tensor, *__: Any) -> tuple[Tensor, ...]:
-    from ..engines.triton.attention_launch import block_counts
+def _(query: Tensor, key: Tensor, value: Tensor, *rest: Any) -> tuple[Tensor, ...]:
+    from ..engines.triton.attention_launch import block_counts, counts_from_top
 
     heads, n = query.shape[:2]
     n_query_blocks, _, n_words = block_counts(query, key, value)
     taus = query.new_empty(heads, n, dtype=torch.float32)
-    origins = taus.new_empty(heads, n if query.dtype == torch.float32 else 0)
+    origins = taus.new_empty(heads, n if counts_from_top(query, rest[2]) else 0)
     words = query.new_empty(heads, n_query_blocks, n_words, dtype=torch.int32)
     return query.new_empty(heads, n, value.shape[-1]), taus, origins, words
 
@@ -75,13 +75,11 @@ def _pull_back(
 
     given, found = (query, key, value, span), kernels.FusedOutput(out, taus, origins, words)
     bias = kernels.Bias(mask, slopes, scales)
-    by_query, by_key, by_value = kernels.fused_backward(
+    by_query, by_key, by_value, by_scale = kernels.fused_backward(
         upstream.contiguous(), *given, found, heads, scale, alpha, bias
     )
-    by_scale = taus.new_empty(0)
-    if scales is not None:  # the derivative in s of a function of sQ
-        along = (by_query.float() * query).sum((1, 2))
-        by_scale = (along / kernels.positive(scales)).to(scales.dtype)
+    if scales is not None:
+        by_scale = by_scale.sum(-1).to(scales.dtype)
     return by_query, by_key, by_value, by_scale
 
 
@@ -113,8 +111,10 @@ def _backward(ctx: Any, upstream: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
             None,
         )
         again = attend_densely(t, Numbers(scale, 0.0, OMEGAS[alpha], alpha, "reference"))[0]
-        wanted = [x for x in tensors[:4] if x is not None]
-        found = list(torch.autograd.grad(again.flatten(0, 2), wanted, upstream, create_graph=True))
+        needs = ctx.needs_input_grad[:4]
+        wanted = [x for x, need in zip(tensors, needs, strict=False) if need]
+        given = iter(torch.autograd.grad(again.flatten(0, 2), wanted, upstream, create_graph=True))
+        found = [next(given) if need else None for need in needs]
     else:
         found = list(_pull_back(upstream, *tensors, out, taus, origins, words, *ctx.numbers))
     by_scale = None if scales is None else found[3]

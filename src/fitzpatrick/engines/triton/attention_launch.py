@@ -27,7 +27,7 @@ class FusedOutput(NamedTuple):
 
     out: Tensor  # (heads, L, D)
     taus: Tensor  # (heads, L)
-    origins: Tensor  # (heads, L) of single precision: the largest scores, which τ is counted from
+    origins: Tensor  # (heads, L): the largest scores, if τ is counted from them, else empty
     words: Tensor  # (heads, blocks of queries, words): bits, 1 for blocks of keys with a weight
 
 
@@ -94,6 +94,14 @@ def block_counts(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, int, i
     return -(-query.shape[1] // plan.queries), n_blocks, -(-n_blocks // 32)
 
 
+def counts_from_top(query: Tensor, mask: Tensor | None) -> bool:
+    """True if τ is counted from the largest score, which keeps its digits.
+
+    In half precision products have few; numbers that are added may be of any size.
+    """
+    return query.dtype == torch.float32 or (mask is not None and mask.dtype != torch.bool)
+
+
 def positive(scales: Tensor) -> Tensor:
     """Scales in single precision, none so small that −∞ times it would be NaN."""
     return scales.float().clamp(min=1e-30)
@@ -158,7 +166,7 @@ def options_of(
     return _Options(
         power=2 if alpha == 1.5 else 1,
         beta=alpha - 1,
-        is_exact=query.dtype == torch.float32,
+        is_exact=counts_from_top(query, mask),
         width=width,
         value_width=value_width,
         padded=max(16, triton.next_power_of_2(width)),
@@ -194,7 +202,7 @@ def fused_forward(
     n_query_blocks, n_blocks, n_words = block_counts(query, key, value)
     out = query.new_empty(n_heads, n, value.shape[-1])
     taus = query.new_empty(n_heads, n, dtype=torch.float32)
-    origins = taus.new_empty(n_heads, n if query.dtype == torch.float32 else 0)
+    origins = taus.new_empty(n_heads, n if counts_from_top(query, bias.mask) else 0)
     words = query.new_zeros(n_heads, n_query_blocks, n_words, dtype=torch.int32)
     n_items = n_heads * n_query_blocks
     launch = plan_for(query, value).forward
@@ -225,13 +233,14 @@ def fused_backward(
     scale: float,
     alpha: float,
     bias: Bias = _NO_BIAS,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients in query, key and value."""
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The gradients in query, key and value, and in scales, of each query (heads, L)."""
     (n_heads, n, _), (key_heads, n_keys, _) = query.shape, key.shape
     n_query_blocks, n_blocks, n_words = block_counts(query, key, value)
     out, taus, origins, words = found
     means = torch.empty_like(taus)
     by_query, by_key, by_value = (torch.empty_like(x) for x in (query, key, value))
+    by_scale = taus.new_empty(taus.shape if bias.scales is not None else (0,))
     plan, (levels, *interval) = plan_for(query, value), span
     *added, mask_stride = bias.pointers(heads, n, taus)
     numbers = {"scale": abs(scale), "n": n, "n_keys": n_keys, "groups": n_heads // key_heads}
@@ -248,7 +257,7 @@ def fused_backward(
     with on_device(query.device):
         attention_query_gradient[len(live[0]),](
             signed, key, value, upstream, out, *interval, levels, *added, taus, origins, words,
-            live[0], means, by_query, **numbers, n_items=items[0], n_heads=n_heads,
+            live[0], means, by_query, by_scale, **numbers, n_items=items[0], n_heads=n_heads,
             n_scratch=sizes[0], o=options[0], **plan.by_query.options,
         )  # fmt: skip
         attention_key_gradient[len(live[1]),](
@@ -256,4 +265,4 @@ def fused_backward(
             means, by_key, by_value, **numbers, n_items=items[1], n_key_heads=key_heads,
             n_query_blocks=n_query_blocks, n_scratch=sizes[1], o=options[1], **plan.by_key.options,
         )  # fmt: skip
-    return by_query if scale > 0 else -by_query, by_key, by_value
+    return by_query if scale > 0 else -by_query, by_key, by_value, by_scale
