@@ -14,8 +14,8 @@ from torch.autograd import gradcheck, gradgradcheck
 from torch.func import grad, jvp, vmap
 
 from fitzpatrick.torch import _attention as attention
-from fitzpatrick.torch import _attention_call as attention_call
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
+from fitzpatrick.torch._attention_call import prepare
 
 # PyTorch scripts its own decompositions the first time that forward mode runs
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
@@ -317,8 +317,8 @@ def test_blocks_hold_every_pair_once(data):
     offset = data.draw(st.integers(-3, 9))
     heads, groups = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 2))
     q, k = torch.zeros(2, heads * groups, n, 4), torch.zeros(2, heads, s, 4)
-    asked = q, k, k, None, 0.0, causal, None, True, 1.5, window, tuple(pair), None, offset
-    tensors, _ = attention_call.prepare(*asked)
+    options = {"is_causal": causal, "window": window, "query_offset": offset}
+    tensors, _ = prepare(q, k, k, enable_gqa=True, cu_seqlens=tuple(pair), **options)
     _, start, end = tensors.span[..., None]
     places = torch.arange(s)
     seen = (places >= start) & (places < end)

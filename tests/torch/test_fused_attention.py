@@ -7,8 +7,10 @@ import torch
 from conftest import TEST_SEED
 
 pytest.importorskip("triton", reason="the kernels need the package triton")
+from fitzpatrick.engines.triton.attention_launch import fused_forward
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
-from fitzpatrick.torch._fused_attention import is_roomy
+from fitzpatrick.torch._attention_call import prepare
+from fitzpatrick.torch._fused_attention import as_fused, is_roomy
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -189,12 +191,10 @@ def test_nan_stays_in_its_row():
 
 
 def test_kernels_mark_blocks_with_a_weight_alone():
-    from fitzpatrick.engines.triton.attention_launch import fused_forward
-
     n = 512
     q = torch.eye(4, device=DEVICE).repeat_interleave(128, 0)[None]  # each looks at its own kind
-    span = torch.tensor([[0], [0], [n]], dtype=torch.int32, device=DEVICE).repeat(1, n)
-    found = fused_forward(q, q.clone(), draw(1, n, 16), span, (1, 1, 1), 20.0, 1.5).words[0].cpu()
+    tensors, numbers = as_fused(*prepare(q, q.clone(), draw(1, n, 16), scale=20.0))
+    found = fused_forward(tensors, numbers)[-1][0, 0, 0].cpu()
     rows, blocks = len(found), 16  # of single precision
     bits = (found[:, :1] >> torch.arange(blocks)) & 1
     kinds = torch.arange(rows)[:, None] // (rows // 4) == torch.arange(blocks) // (blocks // 4)

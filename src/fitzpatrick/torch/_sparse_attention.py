@@ -11,7 +11,7 @@ import torch.nn.functional as nn_functional
 from torch import Tensor, nn
 
 from ._attention import attend_densely
-from ._attention_call import Window, as_one_dtype, prepare, seen_keys
+from ._attention_call import Window, prepare, seen_keys
 from ._entmax_attention import entmax_attention
 from .activations import Entmax
 
@@ -22,11 +22,7 @@ def _with_weights(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, **options: Any
 ) -> tuple[Tensor, Tensor]:
     """The output of :func:`entmax_attention`, and all its weights (…, heads, L, S)."""
-    asked = {"scale": None, "enable_gqa": False, "window": None, "query_offset": 0, **options}
-    asked |= {"cu_seqlens": None, "alibi_slopes": None}
-    query, key, value = as_one_dtype(query, key, value)
-    tensors, numbers = prepare(query, key, value, attn_mask, **asked)
-    out, weights = attend_densely(tensors, numbers)
+    out, weights = attend_densely(*prepare(query, key, value, attn_mask, **options))
     lead = query.shape[:-1]
     return out.reshape(*lead, value.shape[-1]), weights.reshape(*lead, key.shape[-2])
 

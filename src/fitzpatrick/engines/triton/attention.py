@@ -314,7 +314,7 @@ def attention_forward(
     n_blocks = n_items // n_heads
     for item in range(tl.program_id(0), n_items, tl.num_programs(0)):
         head = (item % n_heads).to(tl.int64)
-        by_head, factor, bias = _load_bias(
+        _by_head, factor, bias = _load_bias(
             mask, mask_starts, mask_stride, slopes, scales, scale, head, o
         )
         block, rows, is_inside, q, given, interval, blocks = _take(
@@ -503,11 +503,10 @@ def _add_key_gradients(
     bias, factor, n, count, is_edge: tl.constexpr, o: tl.constexpr,
 ):  # fmt: skip
     """Σ d (g − Δ) q and Σ p dO, with those of more queries of a head."""
-    SIZE: tl.constexpr = o.queries * o.together
     STAGES: tl.constexpr = 1 if is_edge else o.stages
     by_key, by_value = sums
     for i in tl.range(0, count, num_stages=STAGES):
-        rows = tl.load(live + i) * SIZE + tl.arange(0, SIZE)
+        rows = tl.load(live + i) * o.queries + tl.arange(0, o.queries)
         is_inside = rows < n
         rows = tl.minimum(rows, n - 1) if is_edge else rows
         q = _rows_of(query, rows, o.width, o.padded)
@@ -536,15 +535,10 @@ def attention_key_gradient(
     scale, n, n_keys, groups, n_words, n_items, n_key_heads, n_query_blocks, n_scratch,
     mask_stride, o: tl.constexpr,
 ):  # fmt: skip
-    """The gradients of one or two blocks of keys and values, ``pair``, from as many of queries.
-
-    That number is ``together``.
-    """
+    """The gradients of ``o.pair`` blocks of keys and values, one or two."""
     live += tl.program_id(0).to(tl.int64) * n_scratch
-    size: tl.constexpr = o.queries * o.together
     width: tl.constexpr = o.width
     value_width: tl.constexpr = o.value_width
-    n_tiles = tl.cdiv(n, size)
     for item in range(tl.program_id(0), n_items, tl.num_programs(0)):
         # the first keys first: where attention is causal, most queries see them
         block, key_head = o.pair * (item // n_key_heads), (item % n_key_heads).to(tl.int64)
@@ -563,22 +557,19 @@ def attention_key_gradient(
             tl.debug_barrier()
             # of queries who all see all of the keys, and others, behind them
             n_inner, n_edges = 0, 0
-            for base in range(0, n_tiles, _CHUNK):
+            for base in range(0, n_query_blocks, _CHUNK):
                 i = base + tl.arange(0, _CHUNK)
-                is_tile = i < n_tiles
-                at = (head * n_query_blocks + i * o.together) * n_words + block // 32
-                found = tl.load(words + at, mask=is_tile, other=0)
-                if o.together == 2:
-                    has_other = 2 * i + 1 < n_query_blocks
-                    found |= tl.load(words + at + n_words, mask=has_other, other=0)
-                is_live = is_tile & ((found & bits) != 0)
-                final = tl.minimum(i * size + size - 1, n - 1)
-                is_inner = tl.load(starts + final, mask=is_tile, other=0) <= block * o.keys
-                last = tl.load(ends + tl.minimum(i * size, n - 1), mask=is_tile, other=0)
+                is_block = i < n_query_blocks
+                at = (head * n_query_blocks + i) * n_words + block // 32
+                found = tl.load(words + at, mask=is_block, other=0)
+                is_live = is_block & ((found & bits) != 0)
+                final = tl.minimum((i + 1) * o.queries, n) - 1
+                is_inner = tl.load(starts + final, mask=is_block, other=0) <= block * o.keys
+                last = tl.load(ends + i * o.queries, mask=is_block, other=0)
                 is_inner = is_inner & (last >= block * o.keys + o.pair * o.keys)
-                is_inner = is_inner & ((i + 1) * size <= n)
+                is_inner = is_inner & ((i + 1) * o.queries <= n)
                 n_inner += _append(live + n_inner, is_live & is_inner, i)
-                n_edges += _append(live + n_tiles + n_edges, is_live & (~is_inner), i)
+                n_edges += _append(live + n_query_blocks + n_edges, is_live & (~is_inner), i)
             tl.debug_barrier()  # all threads read what some of them wrote
             query_rows, up_rows = query + head * n * width, upstream + head * n * value_width
             # a scale of its own multiplies here, since heads of queries share the keys
@@ -586,7 +577,7 @@ def attention_key_gradient(
             if o.has_scales:
                 sums = tl.zeros_like(by_k), by_v
             sums = _add_key_gradients(
-                sums, query_rows, k, v, up_rows, live + n_tiles, starts, ends, levels,
+                sums, query_rows, k, v, up_rows, live + n_query_blocks, starts, ends, levels,
                 taus + head * n, origins + head * n, means + head * n, places, inside,
                 bias, factor, n, n_edges, True, o,
             )  # fmt: skip
