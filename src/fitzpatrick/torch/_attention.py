@@ -146,7 +146,8 @@ def _scores(t: Tensors, numbers: Numbers, block: _Block) -> _Scores:
     return _Scores(query, key, (rows - top).masked_fill_(is_dead, 0.0), is_dead, z.shape)
 
 
-def _link_of(numbers: Numbers) -> link.EntmaxCall:
+def link_of(numbers: Numbers) -> link.EntmaxCall:
+    """The link of rows of scores."""
     return link.EntmaxCall(numbers.omega, numbers.alpha, numbers.engine)
 
 
@@ -177,16 +178,22 @@ def _dropout_factor(t: Tensors, p: float, block: _Block, like: Tensor) -> Tensor
     return kept.to(like.dtype) * (1 / (1 - p) if p < 1 else 0.0)
 
 
+def _allocate(t: Tensors) -> list[Tensor]:
+    """Zeros for the output (B, K, G, L, D), and for the largest weight of each query."""
+    shape = t.query.shape[:-1]
+    out = t.query.new_zeros(*shape, t.value.shape[-1])
+    return [out, t.query.new_zeros(shape, dtype=working_dtype(t.query))]
+
+
 def _attend_in_blocks(t: Tensors, numbers: Numbers) -> list[Tensor]:
-    """The output (B, K, G, L, D), and the largest weight of each query (B, K, G, L)."""
+    """The output, and the largest weight of each query."""
     out, tops = _allocate(t)
-    out.zero_(), tops.zero_()
     for block in _blocks(t):
         scores = _scores(t, numbers, block)
         if t.alpha is None and numbers.alpha == 1:
             p = torch.softmax(scores.x, -1)
         else:
-            p = link._solve(scores.x, _orders(t, block, scores.shape), None, _link_of(numbers))
+            p = link._solve(scores.x, _orders(t, block, scores.shape), None, link_of(numbers))
         p = p.masked_fill_(scores.is_dead, 0.0)
         tops[block.queries] = p.amax(-1).reshape(scores.shape[:4])
         factor = _dropout_factor(t, numbers.dropout_p, block, p)
@@ -195,12 +202,6 @@ def _attend_in_blocks(t: Tensors, numbers: Numbers) -> list[Tensor]:
         found = p.reshape(b, k, groups * n, s) @ widen(t.value[block.keys])
         out[block.queries] = found.reshape(b, k, groups, n, -1).to(out.dtype)
     return [out, tops]
-
-
-def _allocate(t: Tensors) -> list[Tensor]:
-    """Room for what :func:`_attend_in_blocks` returns."""
-    out = t.query.new_empty((*t.query.shape[:-1], t.value.shape[-1]))
-    return [out, t.query.new_empty(t.query.shape[:-1], dtype=working_dtype(t.query))]
 
 
 def _pull_back_in_blocks(
@@ -226,7 +227,7 @@ def _pull_back_in_blocks(
             totals["value"][at] += weights.reshape(b, k, -1, s).mT @ d_out
         d_p = (d_out @ widen(t.value[at]).mT).reshape(-1, s)
         d_p = d_p if factor is None else d_p * factor
-        d_z, along_alpha = link._product(p, d_p, orders, _link_of(numbers), "alpha" in totals)
+        d_z, along_alpha = link._product(p, d_p, orders, link_of(numbers), "alpha" in totals)
         if "alpha" in totals:
             totals["alpha"][heads] += along_alpha.to(dtype).reshape(scores.shape[:4]).sum(-1)
         d_z = d_z.reshape(scores.shape)
@@ -367,7 +368,7 @@ def attend_densely(t: Tensors, numbers: Numbers) -> tuple[Tensor, Tensor]:
         rows = z.flatten(0, -2)
         orders = None if t.alpha is None else t.alpha[..., None].expand(z.shape[:4]).reshape(-1)
         if rows.numel():
-            p = link.entmax_rows(rows, orders, rows != -math.inf, _link_of(numbers))
+            p = link.entmax_rows(rows, orders, rows != -math.inf, link_of(numbers))
         else:
             p = rows
         p = p.reshape(z.shape)

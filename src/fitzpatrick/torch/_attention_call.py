@@ -13,7 +13,7 @@ from . import _arguments as arguments
 from ._engines import choose_engine
 
 # The regularizers of orders that have kernels or closed forms of their own.
-OMEGAS = {1.0: "logistic", 1.5: "entmax15", 2.0: "sparsemax"}
+_OMEGAS = {1.0: "logistic", 1.5: "entmax15", 2.0: "sparsemax"}
 
 Window = tuple[int | None, int | None]
 
@@ -70,7 +70,7 @@ def check_shapes(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) ->
         )
 
 
-def by_head(x: Any, query: Tensor, shape: Sequence[int], name: str) -> Tensor:
+def _by_head(x: Any, query: Tensor, shape: Sequence[int], name: str) -> Tensor:
     """A tensor with one number for each head (B, K, G)."""
     if not isinstance(x, Tensor) or not x.is_floating_point():
         raise TypeError(f"{name} must be a floating-point tensor, got {getattr(x, 'dtype', x)!r}")
@@ -202,11 +202,11 @@ def prepare(
     )
     order, omega = 0.0, ""
     if isinstance(alpha, Tensor):
-        tensors = tensors._replace(alpha=by_head(alpha, query, shape, "alpha"))
+        tensors = tensors._replace(alpha=_by_head(alpha, query, shape, "alpha"))
         arguments.check_parameters(alpha, query, "alpha", 1, 2)
     else:
         order = check_order(alpha)
-        omega = OMEGAS.get(order, "")
+        omega = _OMEGAS.get(order, "")
         if not omega:
             orders = torch.full(shape[:3], order, dtype=torch.float64, device=query.device)
             tensors = tensors._replace(alpha=orders)
@@ -214,14 +214,14 @@ def prepare(
     if isinstance(number, torch.SymFloat):  # a compiler's, which an operator does not take
         number = torch.ones((), dtype=torch.float64, device=query.device) * number
     if isinstance(number, Tensor):
-        tensors = tensors._replace(scale=by_head(number, query, shape, "scale"))
+        tensors = tensors._replace(scale=_by_head(number, query, shape, "scale"))
         number = 0.0
     elif isinstance(number, bool) or not isinstance(number, (int, float)):
         raise TypeError(f"scale must be a number, a tensor or None, got {scale!r}")
     if attn_mask is not None:
         tensors = tensors._replace(mask=_as_mask(attn_mask, query, shape))
     if alibi_slopes is not None:
-        tensors = tensors._replace(slopes=by_head(alibi_slopes, query, shape, "alibi_slopes"))
+        tensors = tensors._replace(slopes=_by_head(alibi_slopes, query, shape, "alibi_slopes"))
     if is_causal or not (window is cu_seqlens is alibi_slopes is None):
         limits = _as_window(window, is_causal)
         span = _span(query, n_keys, limits, cu_seqlens, query_offset)
