@@ -209,11 +209,8 @@ def _pull_back_in_blocks(
 ) -> dict[str, Tensor]:
     """The gradients in the tensors that are needed."""
     dtype = working_dtype(t.query)
-    totals = {
-        name: x.new_zeros(x.shape, dtype=dtype)
-        for name, x in zip(t._fields, t, strict=True)
-        if name in needed
-    }
+    shapes = {name: getattr(t, name).shape for name in needed}
+    totals = {name: t.query.new_zeros(shape, dtype=dtype) for name, shape in shapes.items()}
     for block in _blocks(t):
         at, heads = block.keys, block.at[:3]
         scores = _scores(t, numbers, block)
@@ -228,7 +225,7 @@ def _pull_back_in_blocks(
         d_p = (d_out @ widen(t.value[at]).mT).reshape(-1, s)
         d_p = d_p if factor is None else d_p * factor
         d_z, along_alpha = link._product(p, d_p, orders, link_of(numbers), "alpha" in totals)
-        if "alpha" in totals:
+        if "alpha" in totals and along_alpha is not None:
             totals["alpha"][heads] += along_alpha.to(dtype).reshape(scores.shape[:4]).sum(-1)
         d_z = d_z.reshape(scores.shape)
         if "mask" in totals:
@@ -337,9 +334,8 @@ def _backward(ctx: Any, upstream: list[Tensor]) -> tuple[Any, ...]:
             )
         wanted = [x for x, need in zip(tensors, needs, strict=True) if need]
         out, _ = attend_densely(t, numbers)
-        by_wanted = torch.autograd.grad(out, wanted, upstream[0], create_graph=True)
-        gradients = iter(by_wanted)
-        totals = [next(gradients) if need else None for need in needs]
+        found = iter(torch.autograd.grad(out, wanted, upstream[0], create_graph=True))
+        totals = [next(found) if need else None for need in needs]
     else:
         totals = _pull_back(upstream[0], found, needs, tensors, *ctx.call)
         totals = [x if need else None for x, need in zip(totals, needs, strict=True)]
@@ -366,8 +362,8 @@ def attend_densely(t: Tensors, numbers: Numbers) -> tuple[Tensor, Tensor]:
         z = query @ key[:, :, None].mT
         z = _add_bias(z, t, numbers.scale)
         rows = z.flatten(0, -2)
-        orders = None if t.alpha is None else t.alpha[..., None].expand(z.shape[:4]).reshape(-1)
         if rows.numel():
+            orders = _orders(t, _ALL, z.shape)
             p = link.entmax_rows(rows, orders, rows != -math.inf, link_of(numbers))
         else:
             p = rows

@@ -222,7 +222,7 @@ def prepare(
         tensors = tensors._replace(mask=_as_mask(attn_mask, query, shape))
     if alibi_slopes is not None:
         tensors = tensors._replace(slopes=_by_head(alibi_slopes, query, shape, "alibi_slopes"))
-    if is_causal or not (window is cu_seqlens is alibi_slopes is None):
+    if is_causal or any(x is not None for x in (window, cu_seqlens, alibi_slopes)):
         limits = _as_window(window, is_causal)
         span = _span(query, n_keys, limits, cu_seqlens, query_offset)
         tensors = tensors._replace(span=span)

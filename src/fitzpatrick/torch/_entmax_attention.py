@@ -106,9 +106,9 @@ def entmax_attention(
             )
         if not missing:
             tensors, numbers = as_fused(tensors, numbers)
-    is_plain = window is cu_seqlens is alibi_slopes is None and not isinstance(scale, Tensor)
+    has_extras = any(x is not None for x in (window, cu_seqlens, alibi_slopes))
     is_masked_twice = is_causal and (attn_mask is not None or query_offset != 0)
-    if numbers.alpha == 1 and is_plain and not is_masked_twice:
+    if numbers.alpha == 1 and not (has_extras or is_masked_twice or isinstance(scale, Tensor)):
         if attn_mask is not None:
             # with all axes of the scores: PyTorch does not take fewer than two
             attn_mask = attn_mask[(None,) * (query.ndim - attn_mask.ndim)]
