@@ -19,7 +19,8 @@ interval, which starts and ends no earlier than that of the query before. A mask
 and key off them.
 
 ``given`` holds what a block of queries reads: its keys and values, the interval, what is added to
-the scores, the factor βs, and the number of keys; ``blocks`` where its blocks of keys are listed.
+the scores, the factor that makes t of them (β, or βs if nothing is added), and the number of keys;
+``blocks`` where its blocks of keys are listed.
 """
 
 # mypy: disable-error-code="misc,no-untyped-def,no-any-return"
