@@ -124,6 +124,12 @@ def test_derivatives(small_blocks):
     assert gradgradcheck(with_everything, given)
 
 
+def test_blocks_drop_other_weights(small_blocks):
+    x = torch.zeros(1, 64, 8)
+    kept = F.entmax_attention(x, x[:, :8], torch.eye(8)[None], dropout_p=0.5)[0]
+    assert len({tuple(part.flatten().tolist()) for part in kept.split(8)}) > 1
+
+
 def test_dropout():
     given = learned_arguments()
 
@@ -165,6 +171,9 @@ def test_order_one_is_pytorchs_own(monkeypatch):
     out = F.entmax_attention(q, k, v, mask, is_causal=True, enable_gqa=True, alpha=1)
     assert len(calls) == len(options)
     expected = ours(q, k, v, mask & is_seen(9, 11, causal=True), enable_gqa=True)
+    torch.testing.assert_close(out, expected, rtol=0, atol=1e-6)
+    out = F.entmax_attention(q, k, v, is_causal=True, enable_gqa=True, alpha=1, query_offset=2)
+    expected = ours(q, k, v, is_seen(9, 11, causal=True, offset=2), enable_gqa=True)
     torch.testing.assert_close(out, expected, rtol=0, atol=1e-6)
 
 

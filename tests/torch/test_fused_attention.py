@@ -62,6 +62,17 @@ def test_kernels_in_half_precision(dtype, scale):
         torch.testing.assert_close(one.double(), other, rtol=0, atol=bound)
 
 
+def test_windows_that_begin_within_a_block():
+    given, weights = [draw(1, 130, 16) for _ in range(3)], draw(1, 130, 16)
+    options = {"window": (0, None)}
+    exact = value_and_gradients([x.double() for x in given], weights.double(), **options)
+    found = value_and_gradients(given, weights, engine="triton", **options)
+    for one, other in zip(found, exact, strict=True):
+        # sums of products over up to 130 numbers
+        size = max(1.0, float(other.abs().max()))
+        torch.testing.assert_close(one.double(), other, rtol=0, atol=2e-5 * size)
+
+
 def test_large_scores_and_queries_that_see_nothing():
     k = torch.tensor([10000.0, 9999.5, 9999.0, -10000.0, 0.0], device=DEVICE)[None, :, None]
     q = torch.tensor([1.0, -1.0, 1.0], device=DEVICE)[None, :, None]
