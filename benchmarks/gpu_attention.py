@@ -73,18 +73,17 @@ def contenders(length: int) -> Iterator[tuple[str, Attention]]:
 def live_share(q: Any, k: Any) -> float:
     """The share of blocks of the kernels that have a weight at α = 1.5, among those seen."""
     from fitzpatrick.engines.triton.attention_launch import fused_forward, plan_for
+    from fitzpatrick.torch._attention_call import prepare
+    from fitzpatrick.torch._fused_attention import as_fused
 
-    (n, width), plan = q.shape[-2:], plan_for(q, q)
-    ends = torch.arange(1, n + 1, device=q.device, dtype=torch.int32)
-    if n == FULL_LENGTH:
-        ends = torch.full_like(ends, n)
-    span = torch.stack([torch.zeros_like(ends), torch.zeros_like(ends), ends])
-    heads = 1, 1, q.shape[1]
-    words = fused_forward(q[0], k[0], k[0], span, heads, width**-0.5, 1.5).words
+    n = q.shape[-2]
+    t, numbers = as_fused(*prepare(q, k, k, is_causal=n != FULL_LENGTH))
+    words, plan = fused_forward(t, numbers)[-1], plan_for(t)
     bits = (words[..., None] >> torch.arange(32, device=q.device)) & 1
     last = torch.arange(plan.queries, n + plan.queries, plan.queries).clamp(max=n) - 1
-    seen = (ends.cpu()[last] + plan.keys - 1) // plan.keys
-    return float(bits.sum() / (seen.sum() * len(words)))
+    ends: Any = t.span
+    seen = (ends[2].cpu()[last] + plan.keys - 1) // plan.keys
+    return float(bits.sum() / (seen.sum() * q.shape[1]))
 
 
 def check(width: int, dtypes: Sequence[Any] = HALF_AND_SINGLE) -> None:

@@ -27,6 +27,7 @@ from fitzpatrick.engines.triton import (
     link_launch,
     probabilities,
 )
+from fitzpatrick.engines.triton.attention_call import Numbers, Tensors
 from fitzpatrick.engines.triton.plan import Problem, plan_for
 from fitzpatrick.engines.triton.specs import SPECS
 
@@ -191,26 +192,37 @@ def source_of_constants(kernel, types, constants):
 
 
 def attentions():
-    """(name, source and options) of the kernels of attention."""
+    """(name, source and options) of the kernels of attention, with masks and without."""
     kernels = {
         attention.attention_forward: "forward",
         attention.attention_query_gradient: "by_query",
         attention.attention_key_gradient: "by_key",
     }
-    dtypes = torch.bfloat16, torch.float16, torch.float32
-    for kernel, alpha, dtype, width in itertools.product(kernels, (1.5, 2.0), dtypes, (64, 128)):
-        rows = torch.empty(1, width, dtype=dtype, device="meta")
-        launch = getattr(attention_launch.plan_for(rows, rows), kernels[kernel])
-        options = attention_launch.options_of(rows, rows, alpha, launch.stages)
-        numbers = dict.fromkeys(("scale", "tolerance"), "fp32")
-        numbers |= {"marks": "*i8", "words": "*i32", "live": "*i32"}
-        unused = ("mask", "mask_starts", "slopes", "scales")
-        numbers |= dict.fromkeys(("taus", "origins", "means", *unused), "*fp32")
-        numbers |= dict.fromkeys(("starts", "ends", "levels"), "*i32")
+    number, seen, added = (torch.empty(1, 1, 1, 1, 2, dtype=x) for x in (None, torch.bool, None))
+    forms = [
+        (torch.bfloat16, 64, {}, "*fp32"),
+        (torch.bfloat16, 128, {"mask": added, "scale": number}, "*fp32"),
+        (torch.float16, 256, {"slopes": number}, "*fp32"),
+        (torch.float32, 64, {"mask": seen, "slopes": number, "scale": number}, "*u8"),
+        (torch.float32, 128, {}, "*fp32"),
+    ]
+    for kernel, alpha, (dtype, width, bias, mask) in itertools.product(kernels, (1.5, 2.0), forms):
+        rows = torch.empty(1, 1, 1, 1, width, dtype=dtype, device="meta")
+        t = Tensors(rows, rows[0], rows[0], **bias)
+        launch = getattr(attention_launch.plan_for(t), kernels[kernel])
+        options = attention_launch.options_of(t, Numbers(1.0, 0.0, "", alpha, ""), launch.stages)
+        types = dict.fromkeys(("scale", "tolerance"), "fp32")
+        types |= {"marks": "*i8", "words": "*i32", "live": "*i32"}
+        types |= {"mask": mask, "mask_starts": "*i64" if "mask" in bias else "*fp32"}
+        types |= dict.fromkeys(
+            ("taus", "origins", "means", "slopes", "scales", "by_scale"), "*fp32"
+        )
+        types |= dict.fromkeys(("starts", "ends", "levels"), "*i32")
         tensors = ("query", "key", "value", "upstream", "out", "by_query", "by_key", "by_value")
-        numbers |= dict.fromkeys(tensors, f"*{KINDS[dtype]}")
-        source, _ = source_of_constants(kernel, numbers, {"o": options})
-        yield f"{kernel.__name__} {alpha} {KINDS[dtype]} {width}", (source, launch.options)
+        types |= dict.fromkeys(tensors, f"*{KINDS[dtype]}")
+        source, _ = source_of_constants(kernel, types, {"o": options})
+        name = f"{kernel.__name__} {alpha} {KINDS[dtype]} {width} {' '.join(bias)}"
+        yield name, (source, launch.options)
 
 
 def isotonic_regressions():

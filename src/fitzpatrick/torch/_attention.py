@@ -16,9 +16,9 @@ import torch.nn.functional as nn
 from torch import Tensor
 from torch.library import custom_op
 
+from ..engines.triton.attention_call import Numbers, Tensors
 from ..regularizers.tsallis import entmax_point
 from . import _entmax as link
-from ._attention_call import Numbers, Tensors
 from ._reference import widen
 from ._targets import working_dtype
 
@@ -49,6 +49,9 @@ class _Block(NamedTuple):
     def keys(self) -> tuple[slice, slice, slice]:
         """The keys of the block."""
         return self.at[0], self.at[1], self.at[4]
+
+
+_ALL = _Block((slice(None),) * 5, 0)
 
 
 def _split(total: int, size: int) -> list[slice]:
@@ -97,20 +100,25 @@ def _blocks(t: Tensors) -> Iterator[_Block]:
                     number += 1
 
 
-def _add_bias(z: Tensor, t: Tensors, number_scale: float, block: _Block | None = None) -> Tensor:
+def _distance(t: Tensors, at: Sequence[slice]) -> Any:
+    """How far queries are from keys, (l, s)."""
+    places = torch.arange(t.key.shape[2], device=t.query.device)[at[1]]
+    return (places - t.span[0, at[0], None]).abs()  # type: ignore[index]
+
+
+def _add_bias(z: Tensor, t: Tensors, number_scale: float, block: _Block = _ALL) -> Tensor:
     """The scores of products z (b, k, G, l, s): scaled, with bias, and −∞ where they are masked."""
-    queries, keys = (slice(None), slice(None)) if block is None else block.at[3:]
-    heads = slice(None) if block is None else block.at[:3]
+    heads, (queries, keys) = block.at[:3], block.at[3:]
     z = z * (number_scale if t.scale is None else t.scale[heads][..., None, None].to(z.dtype))
     if t.span is not None:
-        places = torch.arange(t.key.shape[2], device=z.device)[keys]
-        level, start, end = t.span[:, queries, None]
         if t.slopes is not None:
-            distance = (places - level).abs().to(z.dtype)
+            distance = _distance(t, (queries, keys)).to(z.dtype)
             z = z - t.slopes[heads][..., None, None].to(z.dtype) * distance
+        places = torch.arange(t.key.shape[2], device=z.device)[keys]
+        _, start, end = t.span[:, queries, None]
         z = z.masked_fill((places < start) | (places >= end), -math.inf)
     if t.mask is not None:
-        mask = t.mask if block is None else block.cut(t.mask)
+        mask = block.cut(t.mask)
         is_bias = mask.dtype != torch.bool
         z = z + mask.to(z.dtype) if is_bias else z.masked_fill(~mask, -math.inf)
     return z
@@ -136,6 +144,11 @@ def _scores(t: Tensors, numbers: Numbers, block: _Block) -> _Scores:
     top = rows.amax(-1, keepdim=True)
     is_dead = top == -math.inf
     return _Scores(query, key, (rows - top).masked_fill_(is_dead, 0.0), is_dead, z.shape)
+
+
+def link_of(numbers: Numbers) -> link.EntmaxCall:
+    """The link of rows of scores."""
+    return link.EntmaxCall(numbers.omega, numbers.alpha, numbers.engine)
 
 
 def _orders(t: Tensors, block: _Block, shape: Sequence[int]) -> Tensor | None:
@@ -165,151 +178,178 @@ def _dropout_factor(t: Tensors, p: float, block: _Block, like: Tensor) -> Tensor
     return kept.to(like.dtype) * (1 / (1 - p) if p < 1 else 0.0)
 
 
+def _allocate(t: Tensors) -> list[Tensor]:
+    """Zeros for the output (B, K, G, L, D), and for the largest weight of each query."""
+    shape = t.query.shape[:-1]
+    out = t.query.new_zeros(*shape, t.value.shape[-1])
+    return [out, t.query.new_zeros(shape, dtype=working_dtype(t.query))]
+
+
+def _attend_in_blocks(t: Tensors, numbers: Numbers) -> list[Tensor]:
+    """The output, and the largest weight of each query."""
+    out, tops = _allocate(t)
+    for block in _blocks(t):
+        scores = _scores(t, numbers, block)
+        if t.alpha is None and numbers.alpha == 1:
+            p = torch.softmax(scores.x, -1)
+        else:
+            p = link._solve(scores.x, _orders(t, block, scores.shape), None, link_of(numbers))
+        p = p.masked_fill_(scores.is_dead, 0.0)
+        tops[block.queries] = p.amax(-1).reshape(scores.shape[:4])
+        factor = _dropout_factor(t, numbers.dropout_p, block, p)
+        p = p if factor is None else p * factor
+        b, k, groups, n, s = scores.shape
+        found = p.reshape(b, k, groups * n, s) @ widen(t.value[block.keys])
+        out[block.queries] = found.reshape(b, k, groups, n, -1).to(out.dtype)
+    return [out, tops]
+
+
+def _pull_back_in_blocks(
+    upstream: Tensor, tops: Tensor, t: Tensors, numbers: Numbers, needed: Sequence[str]
+) -> dict[str, Tensor]:
+    """The gradients in the tensors that are needed."""
+    dtype = working_dtype(t.query)
+    shapes = {name: getattr(t, name).shape for name in needed}
+    totals = {name: t.query.new_zeros(shape, dtype=dtype) for name, shape in shapes.items()}
+    for block in _blocks(t):
+        at, heads = block.keys, block.at[:3]
+        scores = _scores(t, numbers, block)
+        b, k, groups, n, s = scores.shape
+        orders = _orders(t, block, scores.shape)
+        p = _recompute(scores.x, tops[block.queries].reshape(-1, 1), orders, numbers.alpha)
+        factor = _dropout_factor(t, numbers.dropout_p, block, p)
+        d_out = widen(upstream[block.queries]).reshape(b, k, groups * n, -1)
+        if "value" in totals:
+            weights = p if factor is None else p * factor
+            totals["value"][at] += weights.reshape(b, k, -1, s).mT @ d_out
+        d_p = (d_out @ widen(t.value[at]).mT).reshape(-1, s)
+        d_p = d_p if factor is None else d_p * factor
+        d_z, along_alpha = link._product(p, d_p, orders, link_of(numbers), "alpha" in totals)
+        if "alpha" in totals and along_alpha is not None:
+            totals["alpha"][heads] += along_alpha.to(dtype).reshape(scores.shape[:4]).sum(-1)
+        d_z = d_z.reshape(scores.shape)
+        if "mask" in totals:
+            part = block.cut(totals["mask"])
+            part += d_z.sum_to_size(part.shape)
+        if "slopes" in totals:
+            totals["slopes"][heads] -= (d_z * _distance(t, block.at[3:])).sum((-1, -2))
+        d_z = d_z.reshape(b, k, groups * n, s)
+        along_keys = d_z @ scores.key
+        if "scale" in totals:
+            products = (along_keys * scores.query).sum(-1)
+            totals["scale"][heads] += products.reshape(b, k, groups, n).sum(-1)
+        factors = numbers.scale if t.scale is None else t.scale[heads][..., None, None].to(dtype)
+        if "query" in totals:
+            along_keys = along_keys.reshape(b, k, groups, n, -1)
+            totals["query"][block.queries] = along_keys * factors
+        if "key" in totals:
+            scaled = scores.query.reshape(b, k, groups, n, -1) * factors
+            totals["key"][at] += d_z.mT @ scaled.flatten(2, 3)
+    return {name: total.to(getattr(t, name).dtype) for name, total in totals.items()}
+
+
+# Both operators take the tensors that there are, with their names in one string, and the numbers.
+
+
+def _kernels() -> Any:
+    """The launch of fused kernels, which needs Triton."""
+    from ..engines.triton import attention_launch
+
+    return attention_launch
+
+
+def _unpack(tensors: Sequence[Tensor], names: str, *numbers: Any) -> tuple[Tensors, Numbers]:
+    return Tensors(**dict(zip(names.split(), tensors, strict=True))), Numbers(*numbers)
+
+
 @custom_op("fitzpatrick::entmax_attention", mutates_args=())
-def attend_in_blocks(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Tensor | None,
-    alpha: Tensor | None,
-    scale: Tensor | None,
-    slopes: Tensor | None,
-    span: Tensor | None,
-    seed: Tensor | None,
-    number_scale: float,
+def _attend(
+    tensors: Sequence[Tensor],
+    names: str,
+    scale: float,
     dropout_p: float,
     omega: str,
-    order: float,
+    alpha: float,
     engine: str,
-) -> tuple[Tensor, Tensor]:
-    """The output (B, K, G, L, D), and the largest weight of each query (B, K, G, L)."""
-    t = Tensors(query, key, value, mask, alpha, scale, slopes, span, seed)
-    numbers = Numbers(number_scale, dropout_p, omega, order, engine)
-    out = query.new_zeros((*query.shape[:-1], value.shape[-1]))
-    tops = query.new_zeros(query.shape[:-1], dtype=working_dtype(query))
-    with torch.autocast(query.device.type, enabled=False):
-        for block in _blocks(t):
-            scores = _scores(t, numbers, block)
-            if alpha is None and order == 1:
-                p = torch.softmax(scores.x, -1)
-            else:
-                orders = _orders(t, block, scores.shape)
-                p = link._solve(scores.x, orders, None, numbers.link)
-            p = p.masked_fill_(scores.is_dead, 0.0)
-            tops[block.queries] = p.amax(-1).reshape(scores.shape[:4])
-            factor = _dropout_factor(t, dropout_p, block, p)
-            p = p if factor is None else p * factor
-            b, k, groups, n, s = scores.shape
-            found = p.reshape(b, k, groups * n, s) @ widen(value[block.keys])
-            out[block.queries] = found.reshape(b, k, groups, n, -1).to(out.dtype)
-    return out, tops
+    is_fused: bool,
+) -> list[Tensor]:
+    """The output (B, K, G, L, D), and what the backward pass needs besides."""
+    t, numbers = _unpack(tensors, names, scale, dropout_p, omega, alpha, engine, is_fused)
+    with torch.autocast(t.query.device.type, enabled=False):
+        return _kernels().fused_forward(t, numbers) if is_fused else _attend_in_blocks(t, numbers)
 
 
-@attend_in_blocks.register_fake
-def _(query: Tensor, _: Tensor, value: Tensor, *__: Any) -> tuple[Tensor, Tensor]:
-    out = query.new_empty((*query.shape[:-1], value.shape[-1]))
-    return out, query.new_empty(query.shape[:-1], dtype=working_dtype(query))
+@_attend.register_fake
+def _(tensors: Sequence[Tensor], names: str, *given: Any) -> list[Tensor]:
+    t, numbers = _unpack(tensors, names, *given)
+    return _kernels().allocate(t) if numbers.is_fused else _allocate(t)
 
 
 @custom_op("fitzpatrick::entmax_attention_backward", mutates_args=())
 def _pull_back(
     upstream: Tensor,
-    tops: Tensor,
+    found: Sequence[Tensor],
     needs: Sequence[bool],
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Tensor | None,
-    alpha: Tensor | None,
-    scale: Tensor | None,
-    slopes: Tensor | None,
-    span: Tensor | None,
-    seed: Tensor | None,
-    number_scale: float,
+    tensors: Sequence[Tensor],
+    names: str,
+    scale: float,
     dropout_p: float,
     omega: str,
-    order: float,
+    alpha: float,
     engine: str,
+    is_fused: bool,
 ) -> list[Tensor]:
-    """The gradients in query, key, value, mask, α, scale and slopes; empty unless needed."""
-    t = Tensors(query, key, value, mask, alpha, scale, slopes, span, seed)
-    numbers = Numbers(number_scale, dropout_p, omega, order, engine)
-    dtype = working_dtype(query)
-    totals = [
-        query.new_zeros(x.shape if x is not None and need else (0,), dtype=dtype)
-        for x, need in zip(t[:7], needs, strict=True)
-    ]
-    by_query, by_key, by_value, by_mask, by_alpha, by_scale, by_slopes = totals
-    with torch.autocast(query.device.type, enabled=False):
-        for block in _blocks(t):
-            at, heads = block.keys, block.at[:3]
-            scores = _scores(t, numbers, block)
-            b, k, groups, n, s = scores.shape
-            orders = _orders(t, block, scores.shape)
-            p = _recompute(scores.x, tops[block.queries].reshape(-1, 1), orders, order)
-            factor = _dropout_factor(t, dropout_p, block, p)
-            d_out = widen(upstream[block.queries]).reshape(b, k, groups * n, -1)
-            if needs[2]:
-                weights = p if factor is None else p * factor
-                by_value[at] += weights.reshape(b, k, -1, s).mT @ d_out
-            d_p = (d_out @ widen(value[at]).mT).reshape(-1, s)
-            d_p = d_p if factor is None else d_p * factor
-            d_z, along_alpha = link._product(p, d_p, orders, numbers.link, needs[4])
-            if needs[4] and along_alpha is not None:
-                by_alpha[heads] += along_alpha.to(dtype).reshape(scores.shape[:4]).sum(-1)
-            if needs[3]:
-                part = block.cut(by_mask)
-                part += d_z.reshape(scores.shape).sum_to_size(part.shape)
-            if needs[6]:
-                places = torch.arange(at[2].start, at[2].stop, device=p.device)
-                distance = (places - t.span[0, block.at[3], None]).abs()  # type: ignore[index]
-                by_slopes[heads] -= (d_z.reshape(scores.shape) * distance).sum((-1, -2))
-            d_z = d_z.reshape(b, k, groups * n, s)
-            along_keys = d_z @ scores.key
-            if needs[5]:
-                products = (along_keys * scores.query).sum(-1)
-                by_scale[heads] += products.reshape(b, k, groups, n).sum(-1)
-            factors = number_scale if scale is None else scale[heads][..., None, None].to(dtype)
-            if needs[0]:
-                by_query[block.queries] = along_keys.reshape(b, k, groups, n, -1) * factors
-            if needs[1]:
-                scaled = scores.query.reshape(b, k, groups, n, -1) * factors
-                by_key[at] += d_z.mT @ scaled.flatten(2, 3)
-    given = zip(totals, t[:7], strict=True)
-    return [total if x is None else total.to(x.dtype) for total, x in given]
+    """The gradients in the tensors, empty unless needed."""
+    t, numbers = _unpack(tensors, names, scale, dropout_p, omega, alpha, engine, is_fused)
+    needed = [name for name, need in zip(names.split(), needs, strict=True) if need]
+    with torch.autocast(t.query.device.type, enabled=False):
+        if is_fused:
+            totals = _kernels().fused_backward(upstream, found, t, numbers)
+        else:
+            totals = _pull_back_in_blocks(upstream, found[0], t, numbers, needed)
+    return [totals[name] if name in needed else upstream.new_empty(0) for name in names.split()]
 
 
 @_pull_back.register_fake
-def _(upstream: Tensor, _: Tensor, needs: Sequence[bool], *inputs: Any) -> list[Tensor]:
-    return [
-        x.new_empty(x.shape) if x is not None and need else upstream.new_empty(0)
-        for x, need in zip(inputs[:7], needs, strict=True)
-    ]
+def _(upstream: Tensor, _: Any, needs: Sequence[bool], tensors: Any, *__: Any) -> list[Tensor]:
+    pairs = zip(tensors, needs, strict=True)
+    return [x.new_empty(x.shape) if need else upstream.new_empty(0) for x, need in pairs]
 
 
-def _setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    ctx.save_for_backward(*inputs[:9], output[1])
-    ctx.numbers = Numbers(*inputs[9:])
+def _setup(ctx: Any, inputs: tuple[Any, ...], output: list[Tensor]) -> None:
+    tensors, *ctx.call = inputs
+    is_fused = ctx.call[-1]
+    ctx.save_for_backward(*tensors, *(output if is_fused else output[1:]))
+    ctx.count = len(tensors)
 
 
-def _backward(ctx: Any, upstream: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-    *tensors, tops = ctx.saved_tensors
-    needs = [bool(need) for need in ctx.needs_input_grad[:7]]
-    rest = [None] * (2 + len(ctx.numbers))
+def _backward(ctx: Any, upstream: list[Tensor]) -> tuple[Any, ...]:
+    tensors, found = ctx.saved_tensors[: ctx.count], ctx.saved_tensors[ctx.count :]
+    needs = [bool(need) for need in ctx.needs_input_grad[0]]
     if torch.is_grad_enabled():
-        if ctx.numbers.dropout_p:
+        t, numbers = _unpack(tensors, *ctx.call)
+        if numbers.dropout_p:
             raise NotImplementedError(
                 "entmax_attention has no second derivatives with dropout; set dropout_p=0"
             )
-        wanted = [x for x, need in zip(tensors, needs, strict=False) if need]
-        out, _ = attend_densely(Tensors(*tensors), ctx.numbers)
-        found = iter(torch.autograd.grad(out, wanted, upstream, create_graph=True))
-        return *(next(found) if need else None for need in needs), *rest
-    totals = _pull_back(upstream, tops, needs, *tensors, *ctx.numbers)
-    return *(total if need else None for total, need in zip(totals, needs, strict=True)), *rest
+        wanted = [x for x, need in zip(tensors, needs, strict=True) if need]
+        out, _ = attend_densely(t, numbers)
+        found = iter(torch.autograd.grad(out, wanted, upstream[0], create_graph=True))
+        totals = [next(found) if need else None for need in needs]
+    else:
+        totals = _pull_back(upstream[0], found, needs, tensors, *ctx.call)
+        totals = [x if need else None for x, need in zip(totals, needs, strict=True)]
+    return totals, *[None] * len(ctx.call)
 
 
-attend_in_blocks.register_autograd(_backward, setup_context=_setup)
+_attend.register_autograd(_backward, setup_context=_setup)
+
+
+def attend(t: Tensors, numbers: Numbers) -> Tensor:
+    """The output (B, K, G, L, D) of an operator that never holds all scores."""
+    given = {name: x for name, x in zip(Tensors._fields, t, strict=True) if x is not None}
+    out: Tensor = _attend(list(given.values()), " ".join(given), *numbers)[0]
+    return out
 
 
 def attend_densely(t: Tensors, numbers: Numbers) -> tuple[Tensor, Tensor]:
@@ -322,9 +362,9 @@ def attend_densely(t: Tensors, numbers: Numbers) -> tuple[Tensor, Tensor]:
         z = query @ key[:, :, None].mT
         z = _add_bias(z, t, numbers.scale)
         rows = z.flatten(0, -2)
-        orders = None if t.alpha is None else t.alpha[..., None].expand(z.shape[:4]).reshape(-1)
         if rows.numel():
-            p = link.entmax_rows(rows, orders, rows != -math.inf, numbers.link)
+            orders = _orders(t, _ALL, z.shape)
+            p = link.entmax_rows(rows, orders, rows != -math.inf, link_of(numbers))
         else:
             p = rows
         p = p.reshape(z.shape)

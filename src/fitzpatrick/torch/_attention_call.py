@@ -1,57 +1,24 @@
-"""The arguments of attention: checked, and in the form that its operators take.
-
-Inside of the operators batches are one axis B, and the heads of queries are two, (K, G): G of them
-for each of the K heads of keys.
-"""
+"""The arguments of attention: checked, and in the form that its operators take."""
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from .._validation import check_order
+from ..engines.triton.attention_call import Numbers, Tensors
 from . import _arguments as arguments
 from ._engines import choose_engine
-from ._entmax import EntmaxCall
 
 # The regularizers of orders that have kernels or closed forms of their own.
-OMEGAS = {1.0: "logistic", 1.5: "entmax15", 2.0: "sparsemax"}
+_OMEGAS = {1.0: "logistic", 1.5: "entmax15", 2.0: "sparsemax"}
 
 Window = tuple[int | None, int | None]
 
 
-class Tensors(NamedTuple):
-    """The tensors of a call."""
-
-    query: Tensor  # (B, K, G, L, E)
-    key: Tensor  # (B, K, S, E)
-    value: Tensor  # (B, K, S, D)
-    mask: Tensor | None  # (B, K, G, L, S), with a size of one where it is broadcast
-    alpha: Tensor | None  # (B, K, G)
-    scale: Tensor | None  # (B, K, G)
-    slopes: Tensor | None  # (B, K, G)
-    # (3, L): the key that a query is level with, the first that it sees, and one after the last
-    span: Tensor | None
-    seed: Tensor | None  # of the dropout
-
-
-class Numbers(NamedTuple):
-    """What a call is told besides tensors; Ω, α and the scale unless these are tensors."""
-
-    scale: float
-    dropout_p: float
-    omega: str
-    alpha: float
-    engine: str
-
-    @property
-    def link(self) -> EntmaxCall:
-        return EntmaxCall(self.omega, self.alpha, self.engine)
-
-
-def as_one_dtype(*tensors: Any) -> Any:
+def _as_one_dtype(*tensors: Any) -> Any:
     """Queries, keys and values in autocast's dtype where that is at work."""
     query = tensors[0]
     if not (isinstance(query, Tensor) and arguments.is_autocast(query)):
@@ -103,7 +70,7 @@ def check_shapes(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) ->
         )
 
 
-def by_head(x: Any, query: Tensor, shape: Sequence[int], name: str) -> Tensor:
+def _by_head(x: Any, query: Tensor, shape: Sequence[int], name: str) -> Tensor:
     """A tensor with one number for each head (B, K, G)."""
     if not isinstance(x, Tensor) or not x.is_floating_point():
         raise TypeError(f"{name} must be a floating-point tensor, got {getattr(x, 'dtype', x)!r}")
@@ -205,18 +172,20 @@ def prepare(
     query: Tensor,
     key: Tensor,
     value: Tensor,
-    attn_mask: Tensor | None,
-    dropout_p: float,
-    is_causal: bool,
-    scale: float | Tensor | None,
-    enable_gqa: bool,
-    alpha: float | Tensor,
-    window: Window | None,
-    cu_seqlens: Tensor | tuple[Tensor, Tensor] | None,
-    alibi_slopes: Tensor | None,
-    query_offset: int,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | Tensor | None = None,
+    enable_gqa: bool = False,
+    *,
+    alpha: float | Tensor = 1.5,
+    window: Window | None = None,
+    cu_seqlens: Tensor | tuple[Tensor, Tensor] | None = None,
+    alibi_slopes: Tensor | None = None,
+    query_offset: int = 0,
 ) -> tuple[Tensors, Numbers]:
     """The arguments of :func:`entmax_attention`, checked, for the operators."""
+    query, key, value = _as_one_dtype(query, key, value)
     check_shapes(query, key, value, enable_gqa)
     if not 0 <= dropout_p <= 1:
         raise ValueError(f"dropout_p must be between 0 and 1, got {dropout_p}")
@@ -226,40 +195,38 @@ def prepare(
     heads = key.shape[-3] if key.ndim > 2 else 1
     groups = (query.shape[-3] if query.ndim > 2 else 1) // max(1, heads)
     shape = math.prod(batches[:-1]), heads, groups, n, n_keys
-    order, omega = 0.0, ""
-    orders = by_scale = slopes = span = seed = None
-    if isinstance(alpha, Tensor):
-        orders = by_head(alpha, query, shape, "alpha")
-        arguments.check_parameters(alpha, query, "alpha", 1, 2)
-    else:
-        order = check_order(alpha)
-        omega = OMEGAS.get(order, "")
-        if not omega:
-            orders = torch.full(shape[:3], order, dtype=torch.float64, device=query.device)
-    number = 1 / math.sqrt(width) if scale is None else scale
-    if isinstance(number, torch.SymFloat):  # a compiler's, which an operator does not take
-        number = torch.ones((), dtype=torch.float64, device=query.device) * number
-    if isinstance(number, Tensor):
-        by_scale, number = by_head(number, query, shape, "scale"), 0.0
-    elif isinstance(number, bool) or not isinstance(number, (int, float)):
-        raise TypeError(f"scale must be a number, a tensor or None, got {scale!r}")
-    if alibi_slopes is not None:
-        slopes = by_head(alibi_slopes, query, shape, "alibi_slopes")
-    if is_causal or window is not None or cu_seqlens is not None or slopes is not None:
-        limits = _as_window(window, is_causal)
-        span = _span(query, n_keys, limits, cu_seqlens, query_offset)
-    if dropout_p > 0:
-        seed = torch.randint(1 << 62, ())
     tensors = Tensors(
         query.reshape(*shape[:4], width),
         key.reshape(shape[0], heads, *key.shape[-2:]),
         value.reshape(shape[0], heads, *value.shape[-2:]),
-        None if attn_mask is None else _as_mask(attn_mask, query, shape),
-        orders,
-        by_scale,
-        slopes,
-        span,
-        seed,
     )
+    order, omega = 0.0, ""
+    if isinstance(alpha, Tensor):
+        tensors = tensors._replace(alpha=_by_head(alpha, query, shape, "alpha"))
+        arguments.check_parameters(alpha, query, "alpha", 1, 2)
+    else:
+        order = check_order(alpha)
+        omega = _OMEGAS.get(order, "")
+        if not omega:
+            orders = torch.full(shape[:3], order, dtype=torch.float64, device=query.device)
+            tensors = tensors._replace(alpha=orders)
+    number = 1 / math.sqrt(width) if scale is None else scale
+    if isinstance(number, torch.SymFloat):  # a compiler's, which an operator does not take
+        number = torch.ones((), dtype=torch.float64, device=query.device) * number
+    if isinstance(number, Tensor):
+        tensors = tensors._replace(scale=_by_head(number, query, shape, "scale"))
+        number = 0.0
+    elif isinstance(number, bool) or not isinstance(number, (int, float)):
+        raise TypeError(f"scale must be a number, a tensor or None, got {scale!r}")
+    if attn_mask is not None:
+        tensors = tensors._replace(mask=_as_mask(attn_mask, query, shape))
+    if alibi_slopes is not None:
+        tensors = tensors._replace(slopes=_by_head(alibi_slopes, query, shape, "alibi_slopes"))
+    if is_causal or any(x is not None for x in (window, cu_seqlens, alibi_slopes)):
+        limits = _as_window(window, is_causal)
+        span = _span(query, n_keys, limits, cu_seqlens, query_offset)
+        tensors = tensors._replace(span=span)
+    if dropout_p > 0:
+        tensors = tensors._replace(seed=torch.randint(1 << 62, ()))
     engine = choose_engine(None, query, omega or "sparsemax")
     return tensors, Numbers(float(number), float(dropout_p), omega, order, engine)

@@ -3,15 +3,17 @@
 The function is public in :mod:`fitzpatrick.torch.functional`.
 """
 
+from typing import Any
+
 import torch
 import torch.nn.functional as nn
 from torch import Tensor
 
 from . import _arguments as arguments
-from ._attention import attend_densely, attend_in_blocks
-from ._attention_call import Window, as_one_dtype, prepare
+from ._attention import attend, attend_densely
+from ._attention_call import Window, prepare
 from ._engines import check_engine, check_triton, has_triton
-from ._fused_attention import attend_fused, is_roomy, missing_for
+from ._fused_attention import as_fused, is_roomy, missing_for
 
 
 def entmax_attention(
@@ -81,24 +83,30 @@ def entmax_attention(
         >>> F.entmax_attention(query, key, torch.eye(3)[None], is_causal=True, alpha=2.0)
         tensor([[[1., 0., 0.]]])
     """
-    query, key, value = as_one_dtype(query, key, value)
-    options = alpha, window, cu_seqlens, alibi_slopes, query_offset
-    asked = query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa
     check_engine(engine)
-    tensors, numbers = prepare(*asked, *options)
-    shape = *query.shape[:-1], value.shape[-1]
-    if engine == "triton":
+    options: dict[str, Any] = {
+        "alpha": alpha,
+        "window": window,
+        "cu_seqlens": cu_seqlens,
+        "alibi_slopes": alibi_slopes,
+        "query_offset": query_offset,
+    }
+    tensors, numbers = prepare(
+        query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, **options
+    )
+    is_asked = engine == "triton"
+    if is_asked:
         check_triton(query, "sparsemax", True)
-        if missing := missing_for(tensors, numbers):
+    if is_asked or (engine is None and has_triton(query) and is_roomy(query.device.index)):
+        missing = missing_for(tensors, numbers)
+        if is_asked and missing:
             raise ValueError(
                 f'entmax_attention with engine="triton" has no {", ".join(missing)}; use '
                 "engine=None"
             )
-        return attend_fused(tensors, numbers).reshape(shape)
-    is_fast = engine is None and has_triton(query) and is_roomy(query.device.index)
-    if is_fast and not missing_for(tensors, numbers):
-        return attend_fused(tensors, numbers).reshape(shape)
-    has_extras = window is not None or cu_seqlens is not None or alibi_slopes is not None
+        if not missing:
+            tensors, numbers = as_fused(tensors, numbers)
+    has_extras = any(x is not None for x in (window, cu_seqlens, alibi_slopes))
     is_masked_twice = is_causal and (attn_mask is not None or query_offset != 0)
     if numbers.alpha == 1 and not (has_extras or is_masked_twice or isinstance(scale, Tensor)):
         if attn_mask is not None:
@@ -113,5 +121,5 @@ def entmax_attention(
     if arguments.is_transformed():
         out = attend_densely(tensors, numbers)[0]
     else:
-        out = attend_in_blocks(*tensors, *numbers)[0]
-    return out.reshape(shape)
+        out = attend(tensors, numbers)
+    return out.reshape(*query.shape[:-1], value.shape[-1])

@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from .._validation import check_order
 from . import _arguments as arguments
 from . import _entmax as link
-from ._attention_call import OMEGAS, by_head, check_shapes
-from ._engines import choose_engine
+from ._attention import link_of
+from ._attention_call import check_shapes, prepare
 from ._entmax import EntmaxCall
 from ._reference import widen
 from ._targets import working_dtype
@@ -160,53 +159,38 @@ class KeyPages:
             scale: as in :func:`.functional.entmax_attention`.
             alpha: above 1, where weights are zeros; otherwise as there.
         """
-        check_shapes(query, self.key, self.value, True)
-        *lead, n, width = query.shape
-        b, k, _, size, _ = self._key.shape
-        groups, n_pages = math.prod(lead) // max(1, b * k), self.n_pages
-        dtype, device, heads = working_dtype(query), query.device, b * k * groups
-        order, orders = 0.0, None
-        if not isinstance(alpha, Tensor):
-            order = check_order(alpha)
-        if isinstance(alpha, Tensor) or order not in OMEGAS:
-            alpha = torch.as_tensor(alpha, dtype=torch.float64, device=query.device)
-            orders = self._numbers(alpha, query, groups, "alpha").reshape(-1)
-            order = float(orders.amin()) if orders.numel() else 2.0
-            if not (orders <= 2).all():
-                raise ValueError(f"alpha must be at most 2, got {float(orders.amax())}")
-        if not order > 1:
-            raise ValueError(f"alpha must be above 1 and at most 2, got {order}")
-        factor: Any = width**-0.5 if scale is None else scale
-        if isinstance(factor, Tensor):
-            factor = self._numbers(factor, query, groups, "scale").to(dtype)[..., None]
-        scaled = query.to(dtype).reshape(b, k, groups * n, width) * factor
-        ends = torch.full((n,), len(self), device=device)
-        if is_causal:
-            ends = torch.arange(len(self) - n + 1, len(self) + 1, device=device).clamp(min=0)
-        ends = ends.repeat(heads)
-        firsts = torch.arange(n_pages, device=device) * size
-        search = _Search(
-            self._key.flatten(0, 1),
-            self._value.flatten(0, 1),
-            torch.arange(b * k, device=device).repeat_interleave(groups * n),
-            scaled.reshape(heads * n, width),
-            ends,
-            orders,
-            EntmaxCall(OMEGAS.get(order, ""), order, choose_engine(None, query, "sparsemax")),
-        )
-        with torch.autocast(device.type, enabled=False):  # bounds hold for products that are exact
-            bounds = self._bounds(scaled).reshape(heads * n, n_pages)
+        n, n_pages = query.shape[-2], self.n_pages
+        with torch.autocast(query.device.type, enabled=False):  # bounds are of exact products
+            t, numbers = prepare(
+                query, self.key, self.value, None, 0.0, is_causal, scale, True,
+                alpha=alpha, query_offset=len(self) - n,
+            )  # fmt: skip
+            dtype, device, heads = working_dtype(query), query.device, t.query.shape[:3].numel()
+            least = numbers.alpha
+            if t.alpha is not None:
+                least = float(t.alpha.amin()) if heads else 2.0
+            if not least > 1:
+                raise ValueError(f"alpha must be above 1 and at most 2, got {least}")
+            factor = numbers.scale if t.scale is None else t.scale[..., None, None].to(dtype)
+            scaled = t.query.to(dtype) * factor
+            ends = torch.full((n,), len(self), device=device) if t.span is None else t.span[2]
+            ends = ends.repeat(heads)
+            key_heads = torch.arange(self._key.shape[:2].numel(), device=device)
+            search = _Search(
+                self._key.flatten(0, 1),
+                self._value.flatten(0, 1),
+                key_heads.repeat_interleave(t.query.shape[2] * n),
+                scaled.flatten(0, -2),
+                ends,
+                None if t.alpha is None else t.alpha.flatten().repeat_interleave(n),
+                link_of(numbers),
+            )
+            bounds = self._bounds(scaled.flatten(2, 3)).reshape(heads * n, n_pages)
+            firsts = torch.arange(n_pages, device=device) * self.page_size
             output, counts = search.run(bounds.masked_fill(firsts >= ends[:, None], -math.inf))
         shape = query.shape[:-1]
         output = output.to(query.dtype).reshape(*shape, self._value.shape[-1])
         return PagedAttention(output, counts.reshape(shape))
-
-    def _numbers(self, x: Tensor, query: Tensor, groups: int, name: str) -> Tensor:
-        """One number for each query, (B, K, G L)."""
-        b, k = self._key.shape[:2]
-        heads = by_head(x, query, (b, k, groups), name)[..., None]
-        n = query.shape[-2]
-        return heads.expand(b, k, groups, n).reshape(b, k, groups * n)
 
     def _bounds(self, query: Tensor) -> Tensor:
         """What no score of a page exceeds, as it is computed: (B, K, queries, pages)."""

@@ -11,22 +11,25 @@ import torch.nn.functional as nn_functional
 from torch import Tensor, nn
 
 from ._attention import attend_densely
-from ._attention_call import Window, as_one_dtype, prepare, seen_keys
+from ._attention_call import Window, prepare, seen_keys
 from ._entmax_attention import entmax_attention
 from .activations import Entmax
 
 __all__ = ["SparseAttention", "register_huggingface"]
 
 
-def _with_weights(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, **options: Any
-) -> tuple[Tensor, Tensor]:
-    """The output of :func:`entmax_attention`, and all its weights (…, heads, L, S)."""
-    asked = {"scale": None, "enable_gqa": False, "window": None, "query_offset": 0, **options}
-    asked |= {"cu_seqlens": None, "alibi_slopes": None}
-    query, key, value = as_one_dtype(query, key, value)
-    tensors, numbers = prepare(query, key, value, attn_mask, **asked)
-    out, weights = attend_densely(tensors, numbers)
+def _attend(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    with_weights: bool,
+    **options: Any,
+) -> tuple[Tensor, Tensor | None]:
+    """The output of :func:`entmax_attention`, and all its weights (…, heads, L, S) if wanted."""
+    if not with_weights:
+        return entmax_attention(query, key, value, attn_mask, **options), None
+    out, weights = attend_densely(*prepare(query, key, value, attn_mask, **options))
     lead = query.shape[:-1]
     return out.reshape(*lead, value.shape[-1]), weights.reshape(*lead, key.shape[-2])
 
@@ -206,18 +209,11 @@ class SparseAttention(nn.MultiheadAttention):
             x.reshape(n, x.shape[1], self.num_heads, self.head_dim).transpose(1, 2)
             for x in (q, k, v)
         )
-        options: dict[str, Any] = {
-            "dropout_p": self.dropout if self.training else 0.0,
-            "is_causal": is_causal,
-            "alpha": self.alpha,
-            "window": window,
-        }
-        weights = None
-        if need_weights:
-            out, weights = _with_weights(q, k, v, mask, **options)
-            weights = weights.mean(1) if average_attn_weights else weights
-        else:
-            out = entmax_attention(q, k, v, mask, **options)
+        dropout = self.dropout if self.training else 0.0
+        options = {"is_causal": is_causal, "alpha": self.alpha, "window": window}
+        out, weights = _attend(q, k, v, mask, need_weights, dropout_p=dropout, **options)
+        if weights is not None and average_attn_weights:
+            weights = weights.mean(1)
         out = self.out_proj(out.transpose(1, 2).flatten(2))
         if not is_batched:
             return out[0], None if weights is None else weights[0]
@@ -249,22 +245,22 @@ def _huggingface_attention(
     if is_causal is None:
         is_causal = bool(getattr(module, "is_causal", True))
     n, n_keys = query.shape[-2], key.shape[-2]
-    options: dict[str, Any] = {
-        "dropout_p": dropout,
-        # a mask that is given has it all; one query is the last of a cache
-        "is_causal": is_causal and attention_mask is None and n > 1,
-        "scale": scaling,
-        "enable_gqa": query.shape[1] != key.shape[1],
-        "alpha": alpha,
-        "query_offset": n_keys - n,
-    }
     if attention_mask is not None:
         attention_mask = attention_mask[..., :n_keys]  # a static cache may have room for more
-    weights = None
-    if others.get("output_attentions"):
-        out, weights = _with_weights(query, key, value, attention_mask, **options)
-    else:
-        out = entmax_attention(query, key, value, attention_mask, **options)
+    out, weights = _attend(
+        query,
+        key,
+        value,
+        attention_mask,
+        bool(others.get("output_attentions")),
+        dropout_p=dropout,
+        # a mask that is given has it all; one query is the last of a cache
+        is_causal=is_causal and attention_mask is None and n > 1,
+        scale=scaling,
+        enable_gqa=query.shape[1] != key.shape[1],
+        alpha=alpha,
+        query_offset=n_keys - n,
+    )
     return out.transpose(1, 2).contiguous(), weights
 
 

@@ -19,7 +19,8 @@ interval, which starts and ends no earlier than that of the query before. A mask
 and key off them.
 
 ``given`` holds what a block of queries reads: its keys and values, the interval, what is added to
-the scores, the factor βs, and the number of keys; ``blocks`` where its blocks of keys are listed.
+the scores, the factor that makes t of them (β, or βs if nothing is added), and the number of keys;
+``blocks`` where its blocks of keys are listed.
 """
 
 # mypy: disable-error-code="misc,no-untyped-def,no-any-return"
@@ -60,27 +61,35 @@ def _max_or_nan(a, b):
 
 @triton.jit
 def _load_bias(mask, mask_starts, mask_stride, slopes, scales, scale, head, o: tl.constexpr):
-    """The head's scale, and what :func:`_biased` adds, in units of ⟨q, k⟩."""
+    """The head's scale, what :func:`_biased` reads, and the factor that takes its result to t."""
     slope = 0.0
     if o.has_scales:
         scale *= tl.load(scales + head)
     if o.mask != "":
         mask += tl.load(mask_starts + head)
     if o.has_slopes:
-        slope = tl.load(slopes + head) / scale
-    return scale, (mask, mask_stride, slope, 1.0 / scale)
+        slope = tl.load(slopes + head)
+    factor = scale * o.beta
+    if o.mask == "added" or o.has_slopes:
+        factor = tl.full([], o.beta, tl.float32)
+    return scale, factor, (mask, mask_stride, slope, scale)
 
 
 @triton.jit
 def _biased(r, rows, levels, places, bias, o: tl.constexpr):
-    """⟨q, k⟩ with what a mask and slopes add to the scores, at rows of queries and keys' places."""
-    mask, stride, slope, inverse = bias
+    """Scores of ⟨q, k⟩, at rows of queries and places of keys.
+
+    They are not multiplied by the scale if nothing is added to them: ``factor`` has it then.
+    """
+    mask, stride, slope, scale = bias
+    if o.mask == "added" or o.has_slopes:
+        r *= scale
     if o.mask != "":
         x = tl.load(mask + rows.to(tl.int64) * stride + places * o.mask_step)
         if o.mask == "seen":
             r = tl.where(x != 0, r, float("-inf"))
         else:
-            r += x.to(tl.float32) * inverse
+            r += x.to(tl.float32)
     if o.has_slopes:
         r -= slope * tl.abs(places - levels).to(tl.float32)
     return r
@@ -109,9 +118,13 @@ def _read_values(given, places, is_edge: tl.constexpr, o: tl.constexpr):
 
 @triton.jit
 def _excess(r, factor, origin, tau, o: tl.constexpr):
-    """(t − τ)₊; in single precision τ is counted from the top, whose digits it does not lose."""
+    """(t − τ)₊; if ``o.is_exact``, r and τ are counted from the top, whose digits they keep.
+
+    Only a difference of two scores is then multiplied, which is zero at the top however it is
+    rounded.
+    """
     if o.is_exact:
-        return tl.maximum((r * factor - origin) - tau, 0.0)
+        return tl.maximum((r - origin) * factor - tau, 0.0)
     return tl.maximum(r * factor - tau, 0.0)
 
 
@@ -165,8 +178,9 @@ def _scan(state, q, given, marks, first, last, is_edge: tl.constexpr, o: tl.cons
     for j in tl.range(first, last, 2, num_stages=STAGES):
         places = j * o.keys + tl.arange(0, 2 * o.keys)
         _k, r = _read_keys(q, given, places, is_edge, o)
-        highest = tl.reduce(r, 1, _max_or_nan) * factor
+        highest = tl.reduce(r, 1, _max_or_nan)
         top = tl.maximum(top, highest, propagate_nan=tl.PropagateNan.ALL)
+        highest *= factor
         # τ is no less than the top less one; the model of before, with m = 4 or 3, takes f there
         raised = tl.maximum(tau, highest - 1.0)
         rate = slope * o.power / (tl.maximum(f, 1e-30) * (o.power + 2.0))
@@ -181,7 +195,7 @@ def _scan(state, q, given, marks, first, last, is_edge: tl.constexpr, o: tl.cons
         # far from the root the exponent is the one for which τ does not rise too far
         is_far = f > 2.0
         step, kept = _model(tl.maximum(f, 1.0), tl.maximum(slope, 1e-30), is_far, o.power)
-        tau = tl.maximum(tl.minimum(raised + step, top - least), -1e30)
+        tau = tl.maximum(tl.minimum(raised + step, top * factor - least), -1e30)
         kept_slope = kept if o.power == 2 else 1.0
         slope *= tl.where(is_far, kept_slope, kept_slope * kept * kept)
         f = tl.minimum(f, 1.0)
@@ -301,9 +315,11 @@ def attention_forward(
     n_blocks = n_items // n_heads
     for item in range(tl.program_id(0), n_items, tl.num_programs(0)):
         head = (item % n_heads).to(tl.int64)
-        by_head, bias = _load_bias(mask, mask_starts, mask_stride, slopes, scales, scale, head, o)
+        _by_head, factor, bias = _load_bias(
+            mask, mask_starts, mask_stride, slopes, scales, scale, head, o
+        )
         block, rows, is_inside, q, given, interval, blocks = _take(
-            item, query, key, value, starts, ends, levels, live, bias, by_head * o.beta,
+            item, query, key, value, starts, ends, levels, live, bias, factor,
             n, n_keys, groups, n_items, n_heads, head, o,
         )  # fmt: skip
         low, high, inner_low, inner_high = interval
@@ -317,16 +333,19 @@ def attention_forward(
         top, tau, _, slope = _scan(state, q, given, marks, inner_low, inner_high, False, o)
         count = _list(live, marks, inner_low, inner_high)
         # rows with NaN or ∞ are NaN, and those that see nothing are zero
-        is_usual = (top > float("-inf")) & (top < float("inf"))
-        peak = tl.where(is_usual, top, 0.0)
-        origin = peak if o.is_exact else zero
-        tau = tl.where(is_usual, tau - origin, 0.0)
+        peak = top * factor
+        is_dead = peak == float("-inf")
+        is_usual = (peak < float("inf")) & (~is_dead)
+        peak = tl.where(is_usual, peak, 0.0)
+        origin = tl.where(is_usual, top, 0.0)
+        level = peak if o.is_exact else zero  # what τ is counted from
+        tau = tl.where(is_usual, tau - level, 0.0)
         covered = tau - _MARGIN + _SLACK * (tl.abs(peak) + 1.0)
         # where few keys have a weight, rather too low than too high: then the root has no other
         # blocks than τ
         steep = tl.maximum(slope * o.power, 1.0)
         tau -= tl.where(is_usual & (steep < 4.0), tl.minimum(_LOWER, 0.2 / steep), 0.0)
-        bound = peak - 1.0 - origin
+        bound = peak - level - 1.0
         steps, longest = 0, 1e30
         while (steps < _MAX_STEPS) & (longest > tolerance):
             tile = tl.zeros([o.queries, o.keys], tl.float32)
@@ -387,8 +406,8 @@ def attention_forward(
             bits = tl.load(marks + j, mask=(j >= low) & (j < high), other=0).to(tl.int32)
             bits = tl.sum((bits != 0).to(tl.int32) << tl.arange(0, 32), 0)
             tl.store(words + (head * n_blocks + block) * n_words + word, bits)
-        poison = tl.where(is_usual | (top == float("-inf")), 0.0, float("nan"))
-        tau = tl.where(top == float("-inf"), float("inf"), tau + poison)
+        poison = tl.where(is_usual | is_dead, 0.0, float("nan"))
+        tau = tl.where(is_dead, float("inf"), tau + poison)
         tl.store(taus + head * n + rows, tau, mask=is_inside)
         if o.is_exact:
             tl.store(origins + head * n + rows, origin, mask=is_inside)
@@ -423,11 +442,11 @@ def _add_query_gradients(
 @triton.jit(do_not_specialize=_SIZES, do_not_specialize_on_alignment=_SPANS)
 def attention_query_gradient(
     query, key, value, upstream, out, starts, ends, levels, mask, mask_starts, slopes, scales,
-    taus, origins, words, live, means, by_query,
+    taus, origins, words, live, means, by_query, by_scale,
     scale, n, n_keys, groups, n_words, n_items, n_heads, n_scratch, mask_stride,
     o: tl.constexpr,
 ):  # fmt: skip
-    """The gradient of queries, and Δ = ⟨d, g⟩/⟨d, 1⟩ of each, g = dO Vᵀ.
+    """The gradients of queries and of the scale, and Δ = ⟨d, g⟩/⟨d, 1⟩ of each, g = dO Vᵀ.
 
     With g counted from ⟨dO, out⟩, which is near Δ, one pass does: Σ d (g − Δ) k is a difference of
     two sums that are hardly larger than it.
@@ -436,9 +455,11 @@ def attention_query_gradient(
     n_blocks = n_items // n_heads
     for item in range(tl.program_id(0), n_items, tl.num_programs(0)):
         head = (item % n_heads).to(tl.int64)
-        by_head, bias = _load_bias(mask, mask_starts, mask_stride, slopes, scales, scale, head, o)
+        by_head, factor, bias = _load_bias(
+            mask, mask_starts, mask_stride, slopes, scales, scale, head, o
+        )
         block, rows, is_inside, q, given, interval, blocks = _take(
-            item, query, key, value, starts, ends, levels, live, bias, by_head * o.beta,
+            item, query, key, value, starts, ends, levels, live, bias, factor,
             n, n_keys, groups, n_items, n_heads, head, o,
         )  # fmt: skip
         low, high, inner_low, inner_high = interval
@@ -466,7 +487,11 @@ def attention_query_gradient(
         )
         mean = along / tl.where(weight > 0, weight, 1.0) + tl.where(tau == tau, 0.0, float("nan"))
         tl.store(means + head * n + rows, level + mean, mask=is_inside)
-        found = (along_keys - mean[:, None] * mean_key) * by_head
+        found = along_keys - mean[:, None] * mean_key
+        if o.has_scales:
+            along = tl.sum(found * q.to(tl.float32), 1)
+            tl.store(by_scale + head * n + rows, along, mask=is_inside)
+        found *= by_head
         e = tl.arange(0, o.padded)
         at = by_query + head * n * o.width + rows[:, None] * o.width + e[None, :]
         is_inside = is_inside[:, None] & (e < o.width)[None, :]
@@ -479,11 +504,10 @@ def _add_key_gradients(
     bias, factor, n, count, is_edge: tl.constexpr, o: tl.constexpr,
 ):  # fmt: skip
     """Σ d (g − Δ) q and Σ p dO, with those of more queries of a head."""
-    SIZE: tl.constexpr = o.queries * o.together
     STAGES: tl.constexpr = 1 if is_edge else o.stages
     by_key, by_value = sums
     for i in tl.range(0, count, num_stages=STAGES):
-        rows = tl.load(live + i) * SIZE + tl.arange(0, SIZE)
+        rows = tl.load(live + i) * o.queries + tl.arange(0, o.queries)
         is_inside = rows < n
         rows = tl.minimum(rows, n - 1) if is_edge else rows
         q = _rows_of(query, rows, o.width, o.padded)
@@ -512,15 +536,10 @@ def attention_key_gradient(
     scale, n, n_keys, groups, n_words, n_items, n_key_heads, n_query_blocks, n_scratch,
     mask_stride, o: tl.constexpr,
 ):  # fmt: skip
-    """The gradients of one or two blocks of keys and values, ``pair``, from as many of queries.
-
-    That number is ``together``.
-    """
+    """The gradients of ``o.pair`` blocks of keys and values, one or two."""
     live += tl.program_id(0).to(tl.int64) * n_scratch
-    size: tl.constexpr = o.queries * o.together
     width: tl.constexpr = o.width
     value_width: tl.constexpr = o.value_width
-    n_tiles = tl.cdiv(n, size)
     for item in range(tl.program_id(0), n_items, tl.num_programs(0)):
         # the first keys first: where attention is causal, most queries see them
         block, key_head = o.pair * (item // n_key_heads), (item % n_key_heads).to(tl.int64)
@@ -533,28 +552,25 @@ def attention_key_gradient(
         by_v = tl.zeros([o.pair * o.keys, o.value_padded], tl.float32)
         for group in range(groups):
             head = key_head * groups + group
-            by_head, bias = _load_bias(
+            by_head, factor, bias = _load_bias(
                 mask, mask_starts, mask_stride, slopes, scales, scale, head, o
             )
             tl.debug_barrier()
             # of queries who all see all of the keys, and others, behind them
             n_inner, n_edges = 0, 0
-            for base in range(0, n_tiles, _CHUNK):
+            for base in range(0, n_query_blocks, _CHUNK):
                 i = base + tl.arange(0, _CHUNK)
-                is_tile = i < n_tiles
-                at = (head * n_query_blocks + i * o.together) * n_words + block // 32
-                found = tl.load(words + at, mask=is_tile, other=0)
-                if o.together == 2:
-                    has_other = 2 * i + 1 < n_query_blocks
-                    found |= tl.load(words + at + n_words, mask=has_other, other=0)
-                is_live = is_tile & ((found & bits) != 0)
-                final = tl.minimum(i * size + size - 1, n - 1)
-                is_inner = tl.load(starts + final, mask=is_tile, other=0) <= block * o.keys
-                last = tl.load(ends + tl.minimum(i * size, n - 1), mask=is_tile, other=0)
+                is_block = i < n_query_blocks
+                at = (head * n_query_blocks + i) * n_words + block // 32
+                found = tl.load(words + at, mask=is_block, other=0)
+                is_live = is_block & ((found & bits) != 0)
+                final = tl.minimum((i + 1) * o.queries, n) - 1
+                is_inner = tl.load(starts + final, mask=is_block, other=0) <= block * o.keys
+                last = tl.load(ends + i * o.queries, mask=is_block, other=0)
                 is_inner = is_inner & (last >= block * o.keys + o.pair * o.keys)
-                is_inner = is_inner & ((i + 1) * size <= n)
+                is_inner = is_inner & ((i + 1) * o.queries <= n)
                 n_inner += _append(live + n_inner, is_live & is_inner, i)
-                n_edges += _append(live + n_tiles + n_edges, is_live & (~is_inner), i)
+                n_edges += _append(live + n_query_blocks + n_edges, is_live & (~is_inner), i)
             tl.debug_barrier()  # all threads read what some of them wrote
             query_rows, up_rows = query + head * n * width, upstream + head * n * value_width
             # a scale of its own multiplies here, since heads of queries share the keys
@@ -562,14 +578,14 @@ def attention_key_gradient(
             if o.has_scales:
                 sums = tl.zeros_like(by_k), by_v
             sums = _add_key_gradients(
-                sums, query_rows, k, v, up_rows, live + n_tiles, starts, ends, levels,
+                sums, query_rows, k, v, up_rows, live + n_query_blocks, starts, ends, levels,
                 taus + head * n, origins + head * n, means + head * n, places, inside,
-                bias, by_head * o.beta, n, n_edges, True, o,
+                bias, factor, n, n_edges, True, o,
             )  # fmt: skip
             sums = _add_key_gradients(
                 sums, query_rows, k, v, up_rows, live, starts, ends, levels,
                 taus + head * n, origins + head * n, means + head * n, places, inside,
-                bias, by_head * o.beta, n, n_inner, False, o,
+                bias, factor, n, n_inner, False, o,
             )  # fmt: skip
             by_v = sums[1]
             by_k = by_k + sums[0] * by_head if o.has_scales else sums[0]

@@ -1,10 +1,12 @@
 """Entmax attention as functions of PyTorch tensors: one kernel forward, two backward.
 
-Arguments are trusted, and all but masks contiguous: queries (heads, L, E), with keys and values for
-each group of them, and of each query the key that it is level with and the interval that it sees.
+Arguments are trusted: queries, keys and values are contiguous, scales of heads are not negative,
+and there is a span, int32, that lies within the keys.
+
+The forward pass leaves the output, (B, K, G, L, D); τ, (B, K, G, L); the largest scores, if τ is
+counted from them; and a bit for each block of queries and of keys, 1 where there is a weight.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,6 +15,7 @@ import triton
 from torch import Tensor
 
 from .attention import attention_forward, attention_key_gradient, attention_query_gradient
+from .attention_call import Numbers, Tensors
 from .launch import on_device
 from .plan import KernelOptions
 
@@ -22,22 +25,12 @@ _FUSED = {"enable_fp_fusion": True}
 _TOLERANCES = {torch.bfloat16: 0.08, torch.float16: 0.02, torch.float32: 1e-4}
 
 
-class FusedOutput(NamedTuple):
-    """What the forward pass leaves to the backward pass, the output first."""
-
-    out: Tensor  # (heads, L, D)
-    taus: Tensor  # (heads, L)
-    origins: Tensor  # (heads, L) of single precision: the largest scores, which τ is counted from
-    words: Tensor  # (heads, blocks of queries, words): bits, 1 for blocks of keys with a weight
-
-
 class _Plan(NamedTuple):
     """The sizes of blocks, and how the kernels are compiled."""
 
     queries: int
     keys: int
-    together: int  # blocks of queries that the gradient in keys takes at once, one or two
-    pair: int  # blocks of keys, likewise
+    pair: int  # blocks of keys whose gradients a program computes at once, one or two
     forward: "_Launch"
     by_query: "_Launch"
     by_key: "_Launch"
@@ -70,58 +63,11 @@ class _Launch(NamedTuple):
 
 
 # By width, for half precision and then for single precision.
-_NARROW = _Plan(64, 64, 1, 1, _Launch(4, 4, 2, 128), _Launch(2, 4, 2), _Launch(3, 4, 2, 168))
-_MEDIUM = _Plan(64, 64, 1, 2, _Launch(2, 4, 2), _Launch(1, 8, 2), _Launch(1, 8, 2))
-_WIDE = _Plan(64, 32, 1, 2, _Launch(1, 8, 2), _Launch(1, 8, 2), _Launch(1, 8, 2))
-_SINGLE = _Plan(64, 32, 1, 2, _Launch(2, 4, 2), _Launch(2, 4, 2), _Launch(1, 4, 2))
-_SINGLE_MEDIUM = _Plan(32, 32, 1, 2, _Launch(2, 4, 2), _Launch(2, 4, 2), _Launch(1, 4, 1))
-
-
-def plan_for(query: Tensor, value: Tensor) -> _Plan:
-    """The plan for queries and values of a dtype and width."""
-    width = max(query.shape[-1], value.shape[-1])
-    if query.dtype == torch.float32:
-        return _SINGLE if width <= 64 else _SINGLE_MEDIUM
-    if width <= 64:
-        return _NARROW
-    return _MEDIUM if width <= 128 else _WIDE
-
-
-def block_counts(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, int, int]:
-    """Blocks of queries, blocks of keys, and words with a bit for each of the latter."""
-    plan = plan_for(query, value)
-    n_blocks = -(-key.shape[1] // plan.keys)
-    return -(-query.shape[1] // plan.queries), n_blocks, -(-n_blocks // 32)
-
-
-def positive(scales: Tensor) -> Tensor:
-    """Scales in single precision, none so small that −∞ times it would be NaN."""
-    return scales.float().clamp(min=1e-30)
-
-
-class Bias(NamedTuple):
-    """What scores have besides products and one scale; each is None unless there is one."""
-
-    mask: Tensor | None = None  # (B, K, G, L, S), broadcast: boolean, or added to the scores
-    slopes: Tensor | None = None  # (heads,)
-    scales: Tensor | None = None  # (heads,), in place of the scale; not negative
-
-    def pointers(self, heads: Sequence[int], n: int, unused: Tensor) -> tuple[Any, ...]:
-        """Mask, where its parts for the heads (B, K, G) begin, slopes, scales, and its stride."""
-        mask, starts, stride = unused, unused, 0
-        if self.mask is not None:
-            mask = self.mask if self.mask.stride(-1) == 1 else self.mask.contiguous()
-            mask = mask.view(torch.uint8) if mask.dtype == torch.bool else mask
-            *strides, stride, _ = mask.expand(*heads, n, -1).stride()
-            places = (torch.arange(size, device=mask.device) for size in heads)
-            i, j, g = torch.meshgrid(*places, indexing="ij")
-            starts = (i * strides[0] + j * strides[1] + g * strides[2]).flatten()
-        slopes = unused if self.slopes is None else self.slopes.float().contiguous()
-        scales = unused if self.scales is None else positive(self.scales).contiguous()
-        return mask, starts, slopes, scales, stride
-
-
-_NO_BIAS = Bias()
+_NARROW = _Plan(64, 64, 1, _Launch(4, 4, 2, 128), _Launch(2, 4, 2), _Launch(3, 4, 2, 168))
+_MEDIUM = _Plan(64, 64, 2, _Launch(2, 4, 2), _Launch(1, 8, 2), _Launch(1, 8, 2))
+_WIDE = _Plan(64, 32, 2, _Launch(1, 8, 2), _Launch(1, 8, 2), _Launch(1, 8, 2))
+_SINGLE = _Plan(64, 32, 2, _Launch(2, 4, 2), _Launch(2, 4, 2), _Launch(1, 4, 2))
+_SINGLE_MEDIUM = _Plan(32, 32, 2, _Launch(2, 4, 2), _Launch(2, 4, 2), _Launch(1, 4, 1))
 
 
 @dataclass(frozen=True)
@@ -137,7 +83,6 @@ class _Options(KernelOptions):
     value_padded: int
     queries: int
     keys: int
-    together: int
     pair: int
     stages: int
     mask: str
@@ -148,112 +93,166 @@ class _Options(KernelOptions):
     precision: str = "tf32x3"
 
 
-def options_of(
-    query: Tensor, value: Tensor, alpha: float, stages: int, bias: Bias = _NO_BIAS
-) -> _Options:
+# The forward pass beside a mask, whose addresses take the registers of more threads.
+_MASKED = _Launch(1, 8, 2)
+
+
+def plan_for(t: Tensors) -> _Plan:
+    """The plan for the dtype and the width."""
+    width = max(t.query.shape[-1], t.value.shape[-1])
+    if t.query.dtype == torch.float32:
+        return _SINGLE if width <= 64 else _SINGLE_MEDIUM
+    plan = _NARROW if width <= 64 else _MEDIUM if width <= 128 else _WIDE
+    return plan if t.mask is None else plan._replace(forward=_MASKED)
+
+
+def _count_blocks(t: Tensors) -> tuple[int, int]:
+    """Blocks of queries and of keys."""
+    plan = plan_for(t)
+    return -(-t.query.shape[3] // plan.queries), -(-t.key.shape[2] // plan.keys)
+
+
+def _is_exact(t: Tensors) -> bool:
+    """True if τ is counted from the largest score, which keeps its digits.
+
+    In half precision products have few; numbers that are added may be of any size.
+    """
+    return t.query.dtype == torch.float32 or (t.mask is not None and t.mask.dtype != torch.bool)
+
+
+def allocate(t: Tensors) -> list[Tensor]:
+    """Room for what the forward pass leaves."""
+    n_query_blocks, n_blocks = _count_blocks(t)
+    *heads, n, _ = t.query.shape
+    taus = t.query.new_empty(*heads, n, dtype=torch.float32)
+    words = *heads, n_query_blocks, -(-n_blocks // 32)
+    return [
+        t.query.new_empty(*heads, n, t.value.shape[-1]),
+        taus,
+        torch.empty_like(taus) if _is_exact(t) else taus.new_empty(0),
+        t.query.new_zeros(words, dtype=torch.int32),
+    ]
+
+
+def options_of(t: Tensors, numbers: Numbers, stages: int) -> _Options:
     """What a kernel is told of widths, blocks, the order and the scores."""
-    width, value_width, plan = query.shape[-1], value.shape[-1], plan_for(query, value)
-    mask = bias.mask
+    width, value_width, plan, mask = t.query.shape[-1], t.value.shape[-1], plan_for(t), t.mask
     kind = "" if mask is None else "seen" if mask.dtype == torch.bool else "added"
     return _Options(
-        power=2 if alpha == 1.5 else 1,
-        beta=alpha - 1,
-        is_exact=query.dtype == torch.float32,
+        power=2 if numbers.alpha == 1.5 else 1,
+        beta=numbers.alpha - 1,
+        is_exact=_is_exact(t),
         width=width,
         value_width=value_width,
         padded=max(16, triton.next_power_of_2(width)),
         value_padded=max(16, triton.next_power_of_2(value_width)),
         queries=plan.queries,
         keys=plan.keys,
-        together=plan.together,
         pair=plan.pair,
         stages=stages,
         mask=kind,
         mask_step=int(mask is not None and mask.shape[-1] > 1),
-        has_slopes=bias.slopes is not None,
-        has_scales=bias.scales is not None,
+        has_slopes=t.slopes is not None,
+        has_scales=t.scale is not None,
     )
 
 
-def fused_forward(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    span: Tensor,
-    heads: Sequence[int],
-    scale: float,
-    alpha: float,
-    bias: Bias = _NO_BIAS,
-) -> FusedOutput:
-    """The output and what the backward pass needs.
+def _mask_arguments(t: Tensors, unused: Tensor) -> dict[str, Any]:
+    """The mask, where its part for each head begins, and its stride from query to query."""
+    if t.mask is None:
+        return {"mask": unused, "mask_starts": unused, "mask_stride": 0}
+    mask = t.mask if t.mask.stride(-1) == 1 else t.mask.contiguous()
+    mask = mask.view(torch.uint8) if mask.dtype == torch.bool else mask
+    *heads, n, _ = t.query.shape
+    *strides, stride, _ = mask.expand(*heads, n, -1).stride()
+    places = (torch.arange(size, device=mask.device) for size in heads)
+    i, j, g = torch.meshgrid(*places, indexing="ij")
+    starts = (i * strides[0] + j * strides[1] + g * strides[2]).flatten()
+    return {"mask": mask, "mask_starts": starts, "mask_stride": stride}
 
-    ``span`` is (3, L), int32: levels, starts and ends; ``heads`` is (B, K, G), whose product is the
-    number of heads of the queries.
-    """
-    (n_heads, n, _), (key_heads, n_keys, _) = query.shape, key.shape
-    n_query_blocks, n_blocks, n_words = block_counts(query, key, value)
-    out = query.new_empty(n_heads, n, value.shape[-1])
-    taus = query.new_empty(n_heads, n, dtype=torch.float32)
-    origins = taus.new_empty(n_heads, n if query.dtype == torch.float32 else 0)
-    words = query.new_zeros(n_heads, n_query_blocks, n_words, dtype=torch.int32)
-    n_items = n_heads * n_query_blocks
-    launch = plan_for(query, value).forward
-    programs = launch.count_for(query.device, n_items)
-    live = query.new_empty(programs, n_blocks + 1, dtype=torch.int32)
-    marks = query.new_empty(programs, n_blocks + 1, dtype=torch.int8)
-    levels, *interval = span
-    *added, mask_stride = bias.pointers(heads, n, taus)
-    with on_device(query.device):
+
+def _arguments(t: Tensors, numbers: Numbers, state: list[Tensor]) -> dict[str, Any]:
+    """What all kernels take; the sign of the scale goes to the queries."""
+    taus, origins, words = state
+    starts_and_ends = dict(zip(("levels", "starts", "ends"), t.span, strict=True))  # type: ignore[arg-type]
+    least = 1e-30  # −∞ times a scale that is smaller than any number would be NaN
+    scales = taus if t.scale is None else t.scale.float().clamp(min=least).contiguous()
+    return {
+        "query": t.query if numbers.scale > 0 else -t.query,
+        "key": t.key,
+        "value": t.value,
+        **starts_and_ends,
+        **_mask_arguments(t, taus),
+        "slopes": taus if t.slopes is None else t.slopes.float().contiguous(),
+        "scales": scales,
+        "taus": taus,
+        "origins": origins,
+        "words": words,
+        "scale": max(abs(numbers.scale), least),
+        "n": t.query.shape[3],
+        "n_keys": t.key.shape[2],
+        "groups": t.query.shape[2],
+        "n_words": words.shape[-1],
+    }
+
+
+def fused_forward(t: Tensors, numbers: Numbers) -> list[Tensor]:
+    """The output and what the backward pass needs."""
+    out, *state = allocate(t)
+    (n_query_blocks, n_blocks), launch = _count_blocks(t), plan_for(t).forward
+    n_heads = t.query.shape[:3].numel()
+    n_items, n_scratch = n_heads * n_query_blocks, n_blocks + 1
+    programs = launch.count_for(out.device, n_items)
+    with on_device(out.device):
         attention_forward[programs,](
-            query if scale > 0 else -query, key, value, *interval, levels, *added, out, taus,
-            origins, words, live, marks, scale=abs(scale), n=n, n_keys=n_keys,
-            groups=n_heads // key_heads, n_words=n_words, n_items=n_items, n_heads=n_heads,
-            n_scratch=n_blocks + 1, mask_stride=mask_stride, tolerance=_TOLERANCES[query.dtype],
-            o=options_of(query, value, alpha, launch.stages, bias), **launch.options,
-        )  # fmt: skip
-    return FusedOutput(out, taus, origins, words)
+            **_arguments(t, numbers, state),
+            out=out,
+            live=out.new_empty(programs, n_scratch, dtype=torch.int32),
+            marks=out.new_empty(programs, n_scratch, dtype=torch.int8),
+            n_items=n_items,
+            n_heads=n_heads,
+            n_scratch=n_scratch,
+            tolerance=_TOLERANCES[out.dtype],
+            o=options_of(t, numbers, launch.stages),
+            **launch.options,
+        )
+    return [out, *state]
 
 
 def fused_backward(
-    upstream: Tensor,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    span: Tensor,
-    found: FusedOutput,
-    heads: Sequence[int],
-    scale: float,
-    alpha: float,
-    bias: Bias = _NO_BIAS,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients in query, key and value."""
-    (n_heads, n, _), (key_heads, n_keys, _) = query.shape, key.shape
-    n_query_blocks, n_blocks, n_words = block_counts(query, key, value)
-    out, taus, origins, words = found
-    means = torch.empty_like(taus)
-    by_query, by_key, by_value = (torch.empty_like(x) for x in (query, key, value))
-    plan, (levels, *interval) = plan_for(query, value), span
-    *added, mask_stride = bias.pointers(heads, n, taus)
-    numbers = {"scale": abs(scale), "n": n, "n_keys": n_keys, "groups": n_heads // key_heads}
-    numbers |= {"n_words": n_words, "mask_stride": mask_stride}
-    signed = query if scale > 0 else -query
-    items = n_heads * n_query_blocks, key_heads * -(-n_blocks // plan.pair)
-    sizes = n_blocks, 2 * n_query_blocks
-    launches = plan.by_query, plan.by_key
-    live = [
-        query.new_empty(launch.count_for(query.device, n_items), size, dtype=torch.int32)
-        for launch, n_items, size in zip(launches, items, sizes, strict=True)
-    ]
-    options = [options_of(query, value, alpha, launch.stages, bias) for launch in launches]
-    with on_device(query.device):
-        attention_query_gradient[len(live[0]),](
-            signed, key, value, upstream, out, *interval, levels, *added, taus, origins, words,
-            live[0], means, by_query, **numbers, n_items=items[0], n_heads=n_heads,
-            n_scratch=sizes[0], o=options[0], **plan.by_query.options,
-        )  # fmt: skip
-        attention_key_gradient[len(live[1]),](
-            signed, key, value, upstream, *interval, levels, *added, taus, origins, words, live[1],
-            means, by_key, by_value, **numbers, n_items=items[1], n_key_heads=key_heads,
-            n_query_blocks=n_query_blocks, n_scratch=sizes[1], o=options[1], **plan.by_key.options,
-        )  # fmt: skip
-    return by_query if scale > 0 else -by_query, by_key, by_value
+    upstream: Tensor, found: list[Tensor], t: Tensors, numbers: Numbers
+) -> dict[str, Tensor]:
+    """The gradients in query, key and value, and in the scale if that is a tensor."""
+    out, *state = found
+    plan, (n_query_blocks, n_blocks) = plan_for(t), _count_blocks(t)
+    n_heads, n_key_heads = t.query.shape[:3].numel(), t.key.shape[:2].numel()
+    by_query, by_key, by_value = (torch.empty_like(x) for x in t[:3])
+    by_scale = torch.empty_like(state[0])
+    shared = {
+        **_arguments(t, numbers, state),
+        "upstream": upstream.contiguous(),
+        "means": torch.empty_like(state[0]),
+    }
+    of_queries = {"out": out, "by_query": by_query, "by_scale": by_scale, "n_heads": n_heads}
+    of_keys = {"by_key": by_key, "by_value": by_value, "n_key_heads": n_key_heads}
+    of_keys |= {"n_query_blocks": n_query_blocks}
+    n_pairs = -(-n_blocks // plan.pair)
+    for kernel, launch, more, n_items, n_scratch in (
+        (attention_query_gradient, plan.by_query, of_queries, n_heads * n_query_blocks, n_blocks),
+        (attention_key_gradient, plan.by_key, of_keys, n_key_heads * n_pairs, 2 * n_query_blocks),
+    ):
+        programs = launch.count_for(out.device, n_items)
+        live = out.new_empty(programs, n_scratch, dtype=torch.int32)
+        with on_device(out.device):
+            kernel[programs,](
+                **shared,
+                **more,
+                live=live,
+                n_items=n_items,
+                n_scratch=n_scratch,
+                o=options_of(t, numbers, launch.stages),
+                **launch.options,
+            )
+    totals = {"query": by_query if numbers.scale > 0 else -by_query}
+    totals |= {"key": by_key, "value": by_value}
+    return totals if t.scale is None else totals | {"scale": by_scale.sum(-1).to(t.scale.dtype)}

@@ -1,0 +1,35 @@
+"""A call of attention: its tensors and its numbers, checked and in the form of the operators.
+
+Batches are one axis B, and the heads of queries are two, (K, G): G for each of the K heads of keys.
+Importing this module loads no Triton.
+"""
+
+from typing import NamedTuple
+
+from torch import Tensor
+
+
+class Tensors(NamedTuple):
+    """The tensors of a call."""
+
+    query: Tensor  # (B, K, G, L, E)
+    key: Tensor  # (B, K, S, E)
+    value: Tensor  # (B, K, S, D)
+    mask: Tensor | None = None  # (B, K, G, L, S), with a size of one where it is broadcast
+    alpha: Tensor | None = None  # (B, K, G)
+    scale: Tensor | None = None  # (B, K, G)
+    slopes: Tensor | None = None  # (B, K, G)
+    # (3, L): the key that a query is level with, the first that it sees, and one after the last
+    span: Tensor | None = None
+    seed: Tensor | None = None  # of the dropout
+
+
+class Numbers(NamedTuple):
+    """What a call is told besides tensors; Ω, α and the scale unless these are tensors."""
+
+    scale: float
+    dropout_p: float
+    omega: str
+    alpha: float
+    engine: str  # that computes rows of weights
+    is_fused: bool = False
