@@ -25,14 +25,15 @@ from .targets import FloatArray, Labels, NoTargets, Scratch, Support, TargetForm
 # Up to this many classes a row is too short for a fast reduction; columns are long.
 _FEW_CLASSES = 64
 # An ω below this does not matter beside 1: then p = e^(t − λ), whatever y is.
-_MIN_OMEGA = 1e-17
+MIN_OMEGA = 1e-17
 # Targets and exponentials below this behave like it; its square is not zero.
-_MIN_Y = 1e-150
-# λ is followed to the root by a second-order update of p, and an ω whose last step was as long as
-# this is off by 1/72 of its fourth power.
-_LAST_STEP, _LAST_OMEGA_STEP = 3e-6, 2e-4
+MIN_Y = 1e-150
+# The last step of λ, which a second-order update of p follows.
+LAST_STEP = 3e-6
+# An ω whose last step was as long as this is off by 1/72 of its fourth power.
+_LAST_OMEGA_STEP = 2e-4
 # More passes than any finite row needs.
-_MAX_PASSES = 50
+MAX_PASSES = 50
 # The terms of a loss are differences of numbers that sum to 1 + c. A loss below this share of that
 # would lose its digits, and takes the series of its small terms.
 _SMALL_LOSS = 1 / 32
@@ -128,7 +129,7 @@ class ProportionKernel(RowKernel):
 
     def compute(self, task: BlockTask) -> None:
         support = self.targets.support(task.rows, task.scratch)
-        c, y = self.tightness, np.maximum(support.y, _MIN_Y, dtype=np.float64)
+        c, y = self.tightness, np.maximum(support.y, MIN_Y, dtype=np.float64)
         top, e = exponentials(task.theta, task.out, task.scratch)
         t = support.gather(task.theta) - support.spread(top)
         own = support.gather(e)
@@ -175,12 +176,12 @@ def _find_root(
         return lse, own * support.spread(np.exp(-lse))
     lam = lse + c / 2
     # what p does not depend on is drawn in
-    y = np.maximum(y, np.maximum(_MIN_OMEGA * own * support.spread(np.exp(-lam)), _MIN_Y))
+    y = np.maximum(y, np.maximum(MIN_OMEGA * own * support.spread(np.exp(-lam)), MIN_Y))
     z = np.log(y) - t + support.spread(lam)
     # within two percent: the approximation of Iacono and Boyd, as in the core
     omega = np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z)))
     omega *= 1 - np.log1p(omega) / (2 + omega)
-    for number in range(_MAX_PASSES):
+    for number in range(MAX_PASSES):
         is_exact = number > 0
         if is_exact:  # the start will do for a first step
             residual = z - omega - np.log(omega)
@@ -202,7 +203,7 @@ def _find_root(
         there = np.clip(lam + 2 * f * first / (2 * first * first - f * bend), lse, lse + c)
         moved = support.spread(there - lam)
         u = v * moved
-        if is_exact and np.abs(there - lam).max(initial=0) <= _LAST_STEP:
+        if is_exact and np.abs(there - lam).max(initial=0) <= LAST_STEP:
             return there, p * (1 - u * (1 - u * (1 - v / 2)))
         lam = there
         omega *= 1 + u * (1 + u * v / 2)  # ω at the new λ, to second order

@@ -40,7 +40,7 @@ class CompiledKernel(RowKernel):
     knows_stats: ClassVar[bool] = False  # True if its own pass writes them
 
     @abstractmethod
-    def _call(self, task: BlockTask) -> None:
+    def run(self, task: BlockTask) -> Any:
         """Call the compiled code on contiguous arrays that may be written to."""
 
     def compute(self, task: BlockTask) -> None:
@@ -48,7 +48,7 @@ class CompiledKernel(RowKernel):
         own_value = _buffer(value, "value", theta.shape[:1], theta.dtype, task.scratch)
         own_out = _buffer(out, "out", theta.shape, theta.dtype, task.scratch)
         whole = task._replace(theta=theta, value=own_value, out=own_out)
-        self._call(whole)
+        self.run(whole)
         if task.stats is not None and not self.knows_stats:
             lists = support_lists(self.targets, task.rows, task.scratch)
             k = theta.shape[1]

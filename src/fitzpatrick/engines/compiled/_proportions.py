@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..negentropy import LAST_STEP, MAX_PASSES, MIN_OMEGA, MIN_Y
 from ..rows import BlockTask
 from ._jit import loop
 from ._kernel import GRADIENT, NO_STATS, SLOPE, CompiledKernel, support_lists
@@ -29,17 +30,10 @@ from ._stats import finish_stats
 
 # A group has this many scores, and this many entries with y > 0, unless it is a single row.
 _SCORES, _ENTRIES = 1 << 14, 512
-# An ω below this does not matter beside 1: then p = e^(t − λ), whatever y is.
-_MIN_OMEGA = 1e-17
-# Targets and exponentials below this behave like it; its square is not zero.
-_MIN_Y = 1e-150
 # Below this tightness log(p/y) is a logarithm of its own.
 _MIN_FROM_ROOT = 0.25
-# λ is followed to the root by a second-order update of p, and an ω is off by 1/72 of the fourth
-# power of its last residual.
-_LAST_STEP, _LAST_RESIDUAL_POWER = 3e-6, 1e-15
-# More passes than any finite row needs.
-_MAX_PASSES = 50
+# An ω is off by 1/72 of the fourth power of its last residual.
+_LAST_RESIDUAL_POWER = 1e-15
 
 # Below, arrays are copied in loops: for an assignment to a slice Numba compiles a check of shapes
 # and the text of its error, which takes seconds.
@@ -82,8 +76,8 @@ def _start(own: Any, s: Any, y: Any, omega: Any) -> None:
     Targets are drawn in from where p does not depend on them.
     """
     for m in range(len(y)):
-        p = max(own[m], _MIN_Y)
-        known = max(y[m], max(_MIN_OMEGA * p, _MIN_Y))
+        p = max(own[m], MIN_Y)
+        known = max(y[m], max(MIN_OMEGA * p, MIN_Y))
         y[m] = known
         s[m] = log(known) - s[m]
         omega[m] = rough_omega(s[m])
@@ -150,7 +144,7 @@ def _find_root(tightness: float, starts: Any, loss: Any, numbers: Any, entries: 
     _start(p, z, y, omega)
     for m in range(len(power)):
         power[m] = 1.0
-    for number in range(_MAX_PASSES):
+    for number in range(MAX_PASSES):
         if number > 0:  # the start will do for a first step
             _advance(z, omega, power)
         _point(y, omega, p, v)
@@ -172,7 +166,7 @@ def _find_root(tightness: float, starts: Any, loss: Any, numbers: Any, entries: 
         _halley(g, first, second, step)
         _follow(lse, tightness, lam, step)
         for i in range(n):
-            if abs(step[i]) > _LAST_STEP:
+            if abs(step[i]) > LAST_STEP:
                 is_done = False
         if is_done:
             break
@@ -218,19 +212,19 @@ def _terms(tightness: float, targets: Any, entries: Any) -> None:
         # and for small c those of log c
         log_c = math.log(tightness)
         for m in range(len(y)):
-            known = max(targets[m], _MIN_Y)
-            ratio = known / max(p[m], _MIN_Y)
+            known = max(targets[m], MIN_Y)
+            ratio = known / max(p[m], MIN_Y)
             rho = log_c - z[m] + tightness * ratio
             z[m] = entropy_term(known, rho, p[m], ratio, tightness)
         return
     if tightness > 0:
         for m in range(len(y)):
-            known = max(targets[m], _MIN_Y)
-            ratio = known / max(p[m], _MIN_Y)
+            known = max(targets[m], MIN_Y)
+            ratio = known / max(p[m], MIN_Y)
             z[m] = entropy_term(known, -log(ratio), p[m], ratio, tightness)
         return
     for m in range(len(y)):
-        known = max(targets[m], _MIN_Y)
+        known = max(targets[m], MIN_Y)
         z[m] = entropy_term(known, z[m] - log(known), p[m], 0.0, 0.0)
 
 
@@ -321,7 +315,7 @@ class ProportionKernel(CompiledKernel):
 
     knows_stats: ClassVar[bool] = True
 
-    def _call(self, task: BlockTask) -> None:
+    def run(self, task: BlockTask) -> None:
         output, rows, theta, value, out, scratch, stats = task
         lists = support_lists(self.targets, rows, scratch)
         k = theta.shape[1]

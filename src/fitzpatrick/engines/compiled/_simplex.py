@@ -192,10 +192,7 @@ class SimplexKernel(CompiledKernel):
         """What knows the slope of the link, at c = 0."""
         return self.formula
 
-    def _call(self, task: BlockTask) -> None:
-        self.sum_losses(task, 1.0)
-
-    def sum_losses(self, task: BlockTask, divisor: float) -> float:
+    def run(self, task: BlockTask, divisor: float = 1.0) -> float:
         """Compute a block and return the sum of the losses; it is divided, and so are the outputs.
 
         NaN where a row needs the core, or has a label that is no class.
