@@ -5,8 +5,8 @@ take that as an argument: Numba compiles a loop for each class of formulas, with
 inlined, and passes the numbers at run time.
 
 Numba keeps what it compiled beside the source, or in the user's own cache folder, and looks for it
-under the function's name. A function of this folder may hold inlined code or numbers of another file, so
-the name ends with a digest of all of them.
+under the function's name. A function of this folder may hold inlined code or numbers of another
+file, so the name ends with a digest of all of them.
 """
 
 import functools
