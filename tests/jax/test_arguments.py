@@ -158,6 +158,7 @@ NO_MASK = [
     R.Quadratic(np.eye(4)),
     R.TwiceDifferentiable(None, None, None, domain=fp.sets.Box()),
 ]
+BIRKHOFF = R.SquaredNorm(fp.sets.Birkhoff())
 LISTS = fj.SparseTargets(L[:, None], S[:, :1])
 # dtypes tell, or the number of axes
 SWAPPED = [(LOSS, S == 0, S), (ON_LABELS, L, S), (ON_LABELS, L + 0.5, S)]
@@ -201,6 +202,8 @@ VALUE_ERRORS = [
     (lambda: LOSS(S, S, where=jnp.ones(3, dtype=bool)), r"where of shape \(3,\) does not broa"),
     (lambda: ON_LABELS(S, jnp.zeros((3, 4), dtype=int)), r"\(3,\) for scores .* axis 1, got "),
     (lambda: fj.make_fenchel_young_loss(R.Bernoulli(), integer_labels=True), "on the simplex, th"),
+    (lambda: fj.make_link(BIRKHOFF)(S[:, :3], axis=0), "has matrices, the last two axes"),
+    (lambda: fj.make_fenchel_young_loss(BIRKHOFF)(S, S, where=S == 0), "axis and where are for"),
     (lambda: LOSS(S, S, tightness=-1), r"tightness must be 0 or between 1e-12 and 1e\+06, got -1"),
     (lambda: ON_LABELS(S, L, tightness=float("inf")), r"between 1e-12 and 1e\+06, got inf"),
     *((functools.partial(fj.make_fitzpatrick_loss(omega), S, S, where=S == 0),

@@ -78,4 +78,5 @@ def test_all_classes_and_bad_ones():
     both = jax.jit(jax.value_and_grad(lambda s, at: fj.logistic_loss(s, SparseTargets(at, values))))
     expected = np.exp(scores) / np.exp(scores).sum() - np.asarray([0.2, 0.3, 0.5])
     np.testing.assert_allclose(both(scores, every)[1], expected, **TOLERANCE)
-    assert np.isnan(both(scores, every + 1)[0])
+    for bad in (every + 1, every.at[1].set(2**32), every.astype("uint32").at[1].set(2**31 + 1)):
+        assert np.isnan(both(scores, bad)[0])  # also where 32 bits make a class or padding of it
