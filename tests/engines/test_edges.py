@@ -12,6 +12,7 @@ from tests.helpers import seeded
 
 from .cases import bind_loss, make_loss
 
+pytestmark = pytest.mark.usefixtures("engine")
 both_dtypes = pytest.mark.parametrize("dtype", ["float64", "float32"])
 
 

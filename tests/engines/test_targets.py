@@ -13,9 +13,9 @@ import fitzpatrick as fp
 from fitzpatrick import engines, linear_model, metrics, preprocessing
 from fitzpatrick.engines.rows import BlockTask, Output
 from fitzpatrick.engines.targets import Scratch
-from tests.helpers import TWO_WAYS, seeded
+from tests.helpers import TWO_WAYS, seeded, simplex_rows
 
-from .cases import SIMPLEX, assert_same_digits, bind_loss, make_loss, proportions, scores
+from .cases import SIMPLEX, assert_same_digits, bind_loss, make_loss, scores
 
 N, K = 40, 30
 LOSS = fp.get_loss("fitzpatrick_logistic")
@@ -90,6 +90,7 @@ def test_what_scipy_remembers_of_the_order_is_not_believed() -> None:
     np.testing.assert_allclose(LOSS.value(y, theta), LOSS.value([0, 1], theta), **TWO_WAYS)
 
 
+@pytest.mark.usefixtures("engine")
 def test_sparse_targets_with_zeros_and_duplicates_are_left_as_they_were() -> None:
     data, columns = np.asarray([0.5, 0.5, 0.0, 0.25, 0.75]), np.asarray([1, 1, 0, 2, 0])
     y = sparse.csr_array((data, columns, np.asarray([0, 3, 5])), shape=(2, 3))
@@ -102,6 +103,7 @@ def test_sparse_targets_with_zeros_and_duplicates_are_left_as_they_were() -> Non
     assert y.nnz == 5
 
 
+@pytest.mark.usefixtures("engine")
 @given(
     seed=st.integers(0, 2**16),
     name=st.sampled_from(SIMPLEX),
@@ -114,7 +116,7 @@ def test_csr_with_stored_zeros_and_tiny_targets_is_its_dense_form(
 ) -> None:
     rng = seeded(seed)
     n, k = int(rng.integers(1, 9)), int(rng.integers(1, 40))
-    dense = proportions(rng, n, k, int(rng.integers(1, k + 1)))
+    dense = simplex_rows(rng, n, k, tiny=1e-37)
     tiny = rng.choice([1e-310, 1e-300, 1e-45, 1e-20, 1e-9], size=(n, k))
     dense = np.where((rng.random((n, k)) < 0.2) & (dense == 0), tiny, dense)
     rows, columns = np.nonzero((dense > 0) | (rng.random((n, k)) < 0.3))  # some of them zeros

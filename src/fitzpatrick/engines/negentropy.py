@@ -174,7 +174,7 @@ def _find_root(
     """
     if c == 0:
         return lse, own * support.spread(np.exp(-lse))
-    lam = lse + c / 2
+    lam, highest = lse + c / 2, lse + support.total(y)
     # what p does not depend on is drawn in
     y = np.maximum(y, np.maximum(MIN_OMEGA * own * support.spread(np.exp(-lam)), MIN_Y))
     z = np.log(y) - t + support.spread(lam)
@@ -200,7 +200,7 @@ def _find_root(
         slope *= 2 - v
         bend = (support.total(slope) + mass) / g - first * first
         f = np.log(g)
-        there = np.clip(lam + 2 * f * first / (2 * first * first - f * bend), lse, lse + c)
+        there = np.clip(lam + 2 * f * first / (2 * first * first - f * bend), lse, highest)
         moved = support.spread(there - lam)
         u = v * moved
         if is_exact and np.abs(there - lam).max(initial=0) <= LAST_STEP:

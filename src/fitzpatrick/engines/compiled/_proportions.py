@@ -7,8 +7,9 @@ maximizer is :math:`e^{t_i - \lambda}` at those and p = c y/ω at the others, wh
           \omega_i + \log \omega_i = \log(c y_i) - t_i + \lambda .
 
 Since :math:`\sum_i p_i e^{-\omega_i} = e^{\mathrm{lse}(t) - \lambda}`, Jensen's inequality with
-:math:`\sum_i p_i \omega_i = c \sum_i y_i = c` gives :math:`\mathrm{lse}(t) \le \lambda \le
-\mathrm{lse}(t) + c`. From the middle, Halley's method on log g triples the digits of λ in each
+:math:`\sum_i p_i \omega_i = c \sum_i y_i` gives :math:`\mathrm{lse}(t) \le \lambda \le
+\mathrm{lse}(t) + c \sum_i y_i`, where the targets sum to one, but for what rounding or a sum of
+small targets leaves. From the middle, Halley's method on log g triples the digits of λ in each
 pass, and each pass moves every ω to the new λ by one step of fourth order. With v = 1/(1 + ω),
 derivatives in λ are ω' = ωv, p' = −pv and p'' = pv²(2 − v). For c = 0 the root is lse(t). Rows are
 treated in groups, with their entries side by side in buffers that stay in the first-level cache.
@@ -112,10 +113,10 @@ def _halley(g: Any, first: Any, second: Any, step: Any) -> None:
 
 
 @loop
-def _follow(lse: Any, tightness: float, lam: Any, step: Any) -> None:
+def _follow(lowest: Any, highest: Any, lam: Any, step: Any) -> None:
     """λ moved by the step, within its bracket, and how far that was."""
     for i in range(len(step)):
-        there = min(max(lam[i] + step[i], lse[i]), lse[i] + tightness)
+        there = min(max(lam[i] + step[i], lowest[i]), highest[i])
         step[i] = there - lam[i]
         lam[i] = there
 
@@ -132,15 +133,17 @@ def _find_root(tightness: float, starts: Any, loss: Any, numbers: Any, entries: 
 
     The loss becomes the part of the entries with y = 0; NaN where no root was found.
     """
-    rest, lse, lam, step, g, first, second = numbers
+    rest, lse, lam, step, g, first, second, highest = numbers
     z, y, omega, p, v, power = entries
     n, base = len(loss), starts[0]
     for i in range(n):
         lam[i] = lse[i] + tightness / 2
-        factor = exp(-lam[i])
+        factor, sum_y = exp(-lam[i]), 0.0
         for m in range(starts[i] - base, starts[i + 1] - base):
             p[m] *= factor
             z[m] -= lam[i]
+            sum_y += y[m]
+        highest[i] = lse[i] + sum_y
     _start(p, z, y, omega)
     for m in range(len(power)):
         power[m] = 1.0
@@ -164,7 +167,7 @@ def _find_root(tightness: float, starts: Any, loss: Any, numbers: Any, entries: 
             if worst > _LAST_RESIDUAL_POWER:
                 is_done = False
         _halley(g, first, second, step)
-        _follow(lse, tightness, lam, step)
+        _follow(lse, highest, lam, step)
         for i in range(n):
             if abs(step[i]) > LAST_STEP:
                 is_done = False
@@ -187,7 +190,7 @@ def _find_root(tightness: float, starts: Any, loss: Any, numbers: Any, entries: 
 @loop
 def _normalize(starts: Any, loss: Any, numbers: Any, entries: Any) -> None:
     """Find λ and p for c = 0: p = e^s; on exit z holds s = t − λ."""
-    rest, lse, lam, _, _, _, _ = numbers
+    rest, lse, lam, _, _, _, _, _ = numbers
     s, _, _, p, _, _ = entries
     base = starts[0]
     for i in range(len(loss)):
@@ -263,12 +266,12 @@ def proportions(
 ) -> None:
     """Write the loss of each row, and what is asked for; NaN where a row needs the core.
 
-    The buffers are e, flat, for some rows of k, nine of one number for each of these rows, and six
+    The buffers are e, flat, for some rows of k, ten of one number for each of these rows, and six
     of one number for each of their entries with y > 0. The array of by-products is empty, or has a
     row for each.
     """
     n = len(theta)
-    top, total, rest, lse, lam, step, g, slope, bend = numbers
+    top, total, rest, lse, lam, step, g, slope, bend, highest = numbers
     t, y, work, p, v, power = entries
     first = 0
     while first < n:
@@ -287,7 +290,7 @@ def proportions(
             y[m] = tightness * own_targets[m]
         rows = last - first
         roots = rest[:rows], lse[:rows], lam[:rows], step[:rows]
-        of_rows = *roots, g[:rows], slope[:rows], bend[:rows]
+        of_rows = *roots, g[:rows], slope[:rows], bend[:rows], highest[:rows]
         loss = total[:rows]
         if tightness > 0:
             _find_root(tightness, edges, loss, of_rows, used)
@@ -322,7 +325,7 @@ class ProportionKernel(CompiledKernel):
         most = max(1, _SCORES // k)
         longest = int(np.diff(lists[0]).max(initial=0))
         e = scratch.array("e", (most * k,), np.float64)
-        numbers = tuple(scratch.stack("numbers", 9, (most,), np.float64))
+        numbers = tuple(scratch.stack("numbers", 10, (most,), np.float64))
         entries = tuple(scratch.stack("entries", 6, (max(_ENTRIES, longest),), np.float64))
         buffers = e, numbers, entries, NO_STATS if stats is None else stats
         proportions(theta, *lists, self.tightness, int(output), value, out, *buffers)
