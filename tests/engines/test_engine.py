@@ -186,7 +186,10 @@ def test_a_bound_core_is_for_arrays_of_any_library(name: str) -> None:
 @both_engines
 @pytest.mark.parametrize("tightness", [0.0, 0.5, 2.0])
 @pytest.mark.parametrize("name", ["sparsemax", "sparse_sigmoid"])
-def test_slopes_within_reach_of_kinks_are_means(name: str, tightness: float) -> None:
+def test_slopes_within_reach_of_kinks_are_means(
+    name: str, tightness: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "block_rows", lambda *_: 5)
     n, k = 12, 7
     theta = scores(n, k, 1.0, "float64", 0)
     reach = np.linspace(0.0, 2.0, n)

@@ -127,6 +127,9 @@ def test_polyhedron_is_left_along_its_normals(scale):
             assert nnls(normals.T, row - point)[1] <= rounding
 
 
+CHECKED_SECTION = functools.partial(fj.projection_box_section, check_feasible=True)
+
+
 def test_empty_sets():
     """An error, or NaN where JAX traces or was told not to check."""
     x = np.ones((2, 3))
@@ -139,11 +142,7 @@ def test_empty_sets():
     for project, hyperparams, message in (
         (fj.projection_polyhedron, polyhedron, "the polyhedron is empty"),
         (fj.projection_affine_set, equations, "the polyhedron is empty"),
-        (
-            functools.partial(fj.projection_box_section, check_feasible=True),
-            section,
-            "the box section is empty",
-        ),
+        (CHECKED_SECTION, section, "the box section is empty"),
     ):
         with pytest.raises(ValueError, match=message):
             project(x, hyperparams)
@@ -242,25 +241,21 @@ def test_sizes_of_zero_and_below(name):
 def test_answers_at_zero_and_without_bounds():
     """What cancels is as large as x, and the answer may be zero; infinite bounds are none."""
     rng, polyhedron = seeded(8), jax.jit(fj.projection_polyhedron)
-    box_section = jax.jit(functools.partial(fj.projection_box_section, check_feasible=True))
+    box_section, nothing = jax.jit(CHECKED_SECTION), (np.zeros((0, 3)), np.zeros(0))
+    # the first inequality follows from the equation
+    rows = np.ones((1, 3)), np.ones(1), np.concatenate([np.ones((1, 3)), -np.eye(3)])
     for _ in range(20):
         a, x = rng.normal(size=(3, 3)), 100 * rng.normal(size=3)
-        nothing = np.zeros((0, 3)), np.zeros(0)
         cone = np.concatenate([a, -np.ones((1, 3)) @ a])
         for hyperparams in ((a, np.zeros(3), *nothing), (*nothing, cone, np.zeros(4))):
             p = polyhedron(x, hyperparams)
             assert_close(p, np.zeros(3), rtol=0, atol=1e-9 * np.linalg.cond(a))
-        # the first inequality follows from the equation
-        simplex = np.ones((1, 3)), np.ones(1), np.concatenate([np.ones((1, 3)), -np.eye(3)])
-        p = polyhedron(10 * x, (*simplex, np.asarray([1.0, 0, 0, 0])))
+        p = polyhedron(10 * x, (*rows, np.asarray([1.0, 0, 0, 0])))
         assert_close(p, fj.projection_simplex(10 * x), rtol=0, atol=1e-11)
-        w = rng.uniform(0.1, 1, size=3)
-        p = box_section(np.abs(x), (0.0, 1.0, w, 0.0))
+        p = box_section(np.abs(x), (0.0, 1.0, rng.uniform(0.1, 1, size=3), 0.0))
         assert_close(p, np.zeros(3), rtol=0, atol=1e-10)
-    half = np.zeros((0, 2)), np.zeros(0), np.eye(2), np.asarray([1.0, np.inf])
-    assert_close(
-        fj.projection_polyhedron(np.asarray([2.0, 0.5]), half), [1, 0.5], rtol=0, atol=1e-15
-    )
-    section = 0.0, np.inf, np.asarray([1.0, 0.0]), 1.0
-    p = fj.projection_box_section(np.asarray([1.0, 2.0]), section, check_feasible=True)
+    half = *nothing, np.eye(3), np.asarray([1.0, np.inf, np.inf])
+    p = polyhedron(np.asarray([2.0, 0.5, 3.0]), half)
+    assert_close(p, [1, 0.5, 3], rtol=0, atol=1e-15)
+    p = box_section(np.asarray([1.0, 2.0]), (0.0, np.inf, np.asarray([1.0, 0.0]), 1.0))
     assert_close(p, [1, 2], rtol=0, atol=1e-15)

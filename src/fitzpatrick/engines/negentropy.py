@@ -1,14 +1,15 @@
 r"""The losses of the negentropy on the simplex in NumPy, for problems too small to load Numba for.
 
 All of them begin with one pass of exponentials, e = exp(θ − max θ), in which the entries with
-y > 0 are set to zero: what is left sums to the mass r of the entries with y = 0, which the rest of
-the work knows by this one number.
+y > 0 are set to zero. The sum r of the others is all that the rest of the work has to know of the
+entries with y = 0.
 
-Hard labels have the closed forms of ``regularizers/negentropy.py``: the others share the rest as e
-is. Proportions need the root λ that ``compiled/_proportions.py`` explains, and find it as there.
+Hard labels have the closed forms of ``regularizers/negentropy.py``; the other classes share the
+rest in proportion to e. Proportions need the root λ of ``compiled/_proportions.py``, and find it by
+the same method.
 
-NumPy's rows at 64 × 10 scores take a half to a quarter of the core's time, and nothing of the half
-second that loading Numba does.
+At 64 × 10 scores these rows take a half to a quarter of the core's time, without the half second
+that it takes to load Numba.
 """
 
 import math

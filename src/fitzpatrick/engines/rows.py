@@ -1,7 +1,7 @@
 """Losses at fixed targets by blocks of rows: blocks, threads, and what a kernel is asked for.
 
-A block stays in cache. The partition into blocks depends on the shape alone, never on the number
-of threads, so that neither do the results.
+A block stays in cache. The partition into blocks depends on the shape alone, so that results do not
+depend on the number of threads.
 """
 
 import os

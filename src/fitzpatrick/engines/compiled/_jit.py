@@ -66,7 +66,7 @@ _DEFAULTS: dict[str, Any] = {
 
 
 def _declare(name: str, n_arguments: int) -> None:
-    """Let compiled code call the method of that name, with so many numbers, of a NamedTuple."""
+    """Let compiled code call a method of a NamedTuple by its name and number of arguments."""
 
     def find(formula: Any) -> Any:
         return getattr(formula.instance_class, name, _DEFAULTS.get(name))

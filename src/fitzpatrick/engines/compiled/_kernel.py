@@ -15,7 +15,7 @@ from ._stats import row_stats
 
 # as numbers that compiled code knows
 GRADIENT, Y_STAR, SLOPE = (int(output) for output in Output)
-# in place of by-products that nobody asked for
+# in place of by-products that are not asked for
 NO_STATS = np.empty((0, 4))
 # Exponentials of this many scores stay in the second-level cache.
 _STATS_SCORES = 1 << 14
@@ -32,8 +32,8 @@ def usable(x: Any, dtype: DTypeLike | None = None) -> Any:
 class CompiledKernel(RowKernel):
     """Rows of one loss by compiled code, which computes in float64 whatever the scores are.
 
-    It leaves NaN as the loss of a row that holds something it does not know. The core computes
-    that row, and all between the first and the last such row of a block.
+    NaN as the loss of a row says that the row holds something that compiled code does not know. The
+    core computes all rows from the first such row of a block to the last.
     """
 
     block_bytes: ClassVar[int] = 1 << 20

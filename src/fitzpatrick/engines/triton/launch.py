@@ -25,24 +25,13 @@ from .plan import (
     Problem,
     arithmetic,
     ceil_div,
-    is_interpreted,
     lanes_of,
     needs_care,
     plan_for,
-    takes_columns,
     working_dtype,
 )
 from .specs import parse_kernel
 from .weights import count_labels, scale_rows
-
-__all__ = [
-    "Extras",
-    "is_interpreted",
-    "launch_lists",
-    "launch_loss",
-    "scale_rows_",
-    "takes_columns",
-]
 
 Scale = Tensor | int | None
 # labels (n,), rows (n, k), lists (n, 2, m), or labels, base, share and own part of smoothed labels
