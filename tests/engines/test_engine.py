@@ -42,6 +42,8 @@ def test_results_go_into_the_buffers(name: str) -> None:
 
 
 Y, THETA, BOTH = np.full((3, 4), 0.25), np.zeros((3, 4)), np.empty((4, 4))
+CSR = sparse.csr_array(Y)
+ENTRIES = CSR.data.reshape(Y.shape)
 FROZEN = np.empty((3, 4))
 FROZEN.flags.writeable = False
 
@@ -58,6 +60,7 @@ def into(*out: Any) -> Any:
         (into(np.empty(3), np.empty((3, 4), np.float32)), r"out\[1\] must have shape \(3, 4\)"),
         (into(np.empty(3), [1.0]), r"out\[1\] must be a NumPy array"),
         (into(np.empty(3), Y), r"out\[1\] overlaps y"),
+        (lambda loss: loss.hessian_product(CSR, THETA, THETA, out=ENTRIES), "out overlaps y"),
         (into(np.empty(3), FROZEN), r"out\[1\] is read-only"),
         (into(np.empty(3), THETA), r"out\[1\] overlaps theta"),
         (into(BOTH[0, :3], BOTH[:3]), r"out\[0\] overlaps out\[1\]"),

@@ -13,6 +13,7 @@ import fitzpatrick as fp
 from fitzpatrick import engines, linear_model, metrics, preprocessing
 from fitzpatrick.engines.rows import BlockTask, Output
 from fitzpatrick.engines.targets import Scratch
+from tests.conftest import installed
 from tests.helpers import TWO_WAYS, seeded, simplex_rows
 
 from .cases import SIMPLEX, assert_same_digits, bind_loss, make_loss, scores
@@ -101,6 +102,21 @@ def test_sparse_targets_with_zeros_and_duplicates_are_left_as_they_were() -> Non
         assert LOSS.value_and_gradient(form, theta, out=out)[0] is out[0]
         np.testing.assert_allclose(out[0], expected, **TWO_WAYS)
     assert y.nnz == 5
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.parametrize("name", ["logistic", "entmax13", "poisson"])
+def test_targets_of_any_dtype_are_the_same_numbers(name: str, library: str) -> None:
+    """Of integers PyTorch takes logarithms in single precision; one row, and many."""
+    asarray = installed(library).asarray
+    loss, y, theta = make_loss(name, 0.5), np.eye(3)[[0, 2, 1, 1]], scores(4, 3, 1.0, "float64", 0)
+    for rows in (0, slice(4)):
+        expected = loss.value_and_gradient(asarray(y[rows]), asarray(theta[rows]))
+        for dtype in ("int64", "uint8", "float32", "float16"):
+            found = loss.value_and_gradient(asarray(y[rows], dtype), asarray(theta[rows]))
+            for one, other in zip(found, expected, strict=True):
+                assert one.dtype == other.dtype
+                np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.usefixtures("engine")

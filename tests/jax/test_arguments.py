@@ -137,6 +137,15 @@ def test_masked_classes_do_not_count(name):
         assert np.all(np.asarray(gradient) == 0)
 
 
+def test_no_class_is_predicted_where_none_is_left():
+    theta, where = draw("logistic")[1], np.ones((N, K), bool)
+    where[1] = False
+    for link in (fj.sparsemax, fj.sigmoid, fj.fitzpatrick_logistic_probabilities):
+        p = np.asarray(link(theta, where=where))
+        np.testing.assert_array_equal(p[1], 0)
+        assert_close(p[2:], link(theta[2:]), **CLOSE)
+
+
 def test_where_takes_a_label_out():
     theta, labels = draw("logistic")[1], np.arange(N) % K
     where = np.asarray([True, True, False, True])

@@ -67,10 +67,13 @@ def test_projections(name):
     parameter, violation = CASES[name]
     project = jax.jit(getattr(fj, f"projection_{name}"))
     x = seeded(1).normal(size=(56, 4))
+    x[-1] *= name == "l2_sphere"  # which zero has no nearest point of
     p = np.asarray(project(x, parameter))
     alone = jax.jit(jax.vmap(project, in_axes=(0, None)))(x, parameter)
     assert max(map(violation, p)) < 1e-12
     assert_close(alone, p, rtol=0, atol=1e-14)
+    is_inside = [violation(point) == 0 for point in x]
+    np.testing.assert_array_equal(p[is_inside], x[is_inside])
     if name.endswith("sphere"):
         distances = np.linalg.norm(x[:, None] - p, axis=-1)
         assert np.all(distances >= np.diag(distances)[:, None] - 1e-12)
@@ -92,7 +95,9 @@ def test_parameters_are_keywords(name):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_sizes_whose_squares_overflow_or_vanish(dtype):
+def test_sizes_that_are_zero_or_whose_squares_overflow_or_vanish(dtype):
+    slope = jax.grad(lambda x: fj.projection_l2_ball(x).sum())(np.zeros(3, dtype))
+    np.testing.assert_array_equal(slope, np.ones(3))
     info = np.finfo(dtype)
     for size in (info.max / 8, info.tiny * 8):
         x = np.asarray([3, 4, 0]) * size

@@ -225,7 +225,9 @@ def plan_for(problem: Problem) -> Plan:
         moderate = kernel is wide_proportion_rows and power == 0
         moderate = moderate and problem.mode in ("one", "other")
         shape["guess"] = moderate and not is_double and k >= LIMITS.min_guess
-    compiler = {name: shape.pop(name) for name in ("num_warps", "maxnreg") if name in shape}
+    compiler: dict[str, Any] = {
+        name: shape.pop(name) for name in ("num_warps", "maxnreg") if name in shape
+    }
     options = Options(
         **{option.name: getattr(problem, option.name) for option in fields(Request)},
         power=power,
