@@ -96,7 +96,7 @@ def test_parameters_are_keywords(name):
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_sizes_that_are_zero_or_whose_squares_overflow_or_vanish(dtype):
-    slope = jax.grad(lambda x: fj.projection_l2_ball(x).sum())(np.zeros(3, dtype))
+    slope = jax.grad(lambda x: fj.projection_l2_ball(x, 0.5).sum())(np.zeros(3, dtype))
     np.testing.assert_array_equal(slope, np.ones(3))
     info = np.finfo(dtype)
     for size in (info.max / 8, info.tiny * 8):
