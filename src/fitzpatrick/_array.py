@@ -98,6 +98,8 @@ def as_array(x: Any, name: str) -> Array:
         raise TypeError(f"{name} is a SciPy sparse array; only targets y may be sparse")
     if isinstance(x, np.ma.MaskedArray):
         raise TypeError(f"{name} is a masked array, whose mask would be ignored; fill it first")
+    if isinstance(x, np.ndarray) and type(x) is not np.ndarray:
+        x = x.view(np.ndarray)  # products and indices of np.matrix are others
     if not (is_numpy(x) or is_torch(x) or is_jax(x) or array_api_compat.is_array_api_obj(x)):
         raise TypeError(
             f"{name} must be a NumPy, PyTorch or JAX array (or a list of numbers), "

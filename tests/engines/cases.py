@@ -7,6 +7,7 @@ from scipy import sparse
 
 import fitzpatrick as fp
 from fitzpatrick.regularizers import Regularizer, Tsallis
+from tests import helpers
 from tests.helpers import seeded
 
 # by the name of the Fenchel-Young loss; the last has a number for a name
@@ -27,24 +28,11 @@ def bind_loss(loss: fp.losses.Loss, y: Any, k: int, *args: Any, **options: Any) 
     return fp.engines.bind(loss.regularizer, loss.tightness, y, k, *args, **options)
 
 
-def proportions(rng: np.random.Generator, n: int, k: int, labels: int) -> np.ndarray:
-    """Rows with that many positive entries, which sum to one."""
-    y = np.zeros((n, k))
-    labels = min(labels, k)
-    for row in y:
-        row[rng.choice(k, labels, replace=False)] = rng.dirichlet(np.ones(labels))
-    return y
-
-
 def targets(name: str, n: int, k: int, seed: int) -> list[Any]:
-    """Targets of a loss: dense and CSR, of few entries and of all, and labels if it has any."""
-    rng = seeded(seed)
-    domain = REGULARIZERS[name].domain
-    if not domain.has_labels:
-        y = domain.project(rng.normal(size=(n, k)) * 2)
-        return [y, sparse.csr_array(np.where(rng.random((n, k)) < 0.2, y, 0.0))]
-    few, full = proportions(rng, n, k, 3), proportions(rng, n, k, k)
-    return [rng.integers(0, k, n), sparse.csr_array(few), few, full]
+    """Targets of a loss: dense, CSR, and labels if it has any."""
+    rng, domain = seeded(seed), REGULARIZERS[name].domain
+    y = helpers.targets(domain, rng, n, k, "float64")
+    return [y, sparse.csr_array(y), *([rng.integers(0, k, n)] if domain.has_labels else [])]
 
 
 def scores(n: int, k: int, scale: float, dtype: str, seed: int) -> np.ndarray:

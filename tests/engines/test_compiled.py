@@ -1,7 +1,9 @@
 """The compiled rows: when they are chosen, what they do without Numba, and what they restate."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,11 +29,6 @@ from fitzpatrick.engines.compiled._proportions import proportions as proportions
 from fitzpatrick.engines.compiled._simplex import SimplexKernel, simplex
 
 from .cases import bind_loss, make_loss, scores, targets
-
-
-@pytest.fixture(autouse=True)
-def engine() -> None:
-    """These tests name their engines, and run once."""
 
 
 def run(code: str) -> str:
@@ -83,6 +80,19 @@ def test_kernels_need_no_folder_to_write_to(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(_jit.numba, "njit", refuse_to_cache)
     assert _jit.loop(lambda x: 2 * x)(21) == 42
+
+
+def test_the_digest_covers_what_compiled_code_takes_in() -> None:
+    """Numba looks at the file of a function alone, not at what it imports."""
+    not_compiled = {"rows", "targets", "regularizers", "special"}
+    package = Path(fp.__file__).parent
+    for source in (package / "engines" / "compiled").glob("*.py"):
+        assert source in _jit.SOURCES
+        imports = re.findall(r"^from (\.{2,3})([\w.]+) import", source.read_text(), re.MULTILINE)
+        for dots, module in imports:
+            folder = package / "engines" if dots == ".." else package
+            path = folder.joinpath(*module.split(".")).with_suffix(".py")
+            assert module in not_compiled or path in _jit.SOURCES
 
 
 def test_the_core_serves_large_problems_without_numba() -> None:

@@ -12,6 +12,7 @@ from tests.helpers import seeded
 
 from .cases import bind_loss, make_loss
 
+pytestmark = pytest.mark.usefixtures("engine")
 both_dtypes = pytest.mark.parametrize("dtype", ["float64", "float32"])
 
 
@@ -130,7 +131,9 @@ def test_targets_that_are_all_but_zero(name, tightness):
     targets, scores = [1e-310, 1e-305, 2e-300, 1e-290], [-600.0, -709.0, -745.0, -1e4, -1e9]
     y, theta = (x.reshape(-1, 1) for x in np.meshgrid(targets, scores))
     loss = make_loss(name, tightness)
-    for row in range(len(y)):  # one by one, lest one of them calls the core for the others
+    for row in range(
+        len(y)
+    ):  # one by one: the core computes all rows between two that it is called for
         at = slice(row, row + 1)
         value, gradient = loss.value_and_gradient(y[at], theta[at])
         exact = loss.solve(y[at], theta[at])

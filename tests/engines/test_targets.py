@@ -13,9 +13,10 @@ import fitzpatrick as fp
 from fitzpatrick import engines, linear_model, metrics, preprocessing
 from fitzpatrick.engines.rows import BlockTask, Output
 from fitzpatrick.engines.targets import Scratch
-from tests.helpers import TWO_WAYS, seeded
+from tests.conftest import installed
+from tests.helpers import TWO_WAYS, seeded, simplex_rows
 
-from .cases import SIMPLEX, assert_same_digits, bind_loss, make_loss, proportions, scores
+from .cases import SIMPLEX, assert_same_digits, bind_loss, make_loss, scores
 
 N, K = 40, 30
 LOSS = fp.get_loss("fitzpatrick_logistic")
@@ -90,6 +91,7 @@ def test_what_scipy_remembers_of_the_order_is_not_believed() -> None:
     np.testing.assert_allclose(LOSS.value(y, theta), LOSS.value([0, 1], theta), **TWO_WAYS)
 
 
+@pytest.mark.usefixtures("engine")
 def test_sparse_targets_with_zeros_and_duplicates_are_left_as_they_were() -> None:
     data, columns = np.asarray([0.5, 0.5, 0.0, 0.25, 0.75]), np.asarray([1, 1, 0, 2, 0])
     y = sparse.csr_array((data, columns, np.asarray([0, 3, 5])), shape=(2, 3))
@@ -102,6 +104,22 @@ def test_sparse_targets_with_zeros_and_duplicates_are_left_as_they_were() -> Non
     assert y.nnz == 5
 
 
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.parametrize("name", ["logistic", "entmax13", "poisson"])
+def test_targets_of_any_dtype_are_the_same_numbers(name: str, library: str) -> None:
+    """Of integers PyTorch takes logarithms in single precision; one row, and many."""
+    asarray = installed(library).asarray
+    loss, y, theta = make_loss(name, 0.5), np.eye(3)[[0, 2, 1, 1]], scores(4, 3, 1.0, "float64", 0)
+    for rows in (0, slice(4)):
+        expected = loss.value_and_gradient(asarray(y[rows]), asarray(theta[rows]))
+        for dtype in ("int64", "uint8", "float32", "float16"):
+            found = loss.value_and_gradient(asarray(y[rows], dtype), asarray(theta[rows]))
+            for one, other in zip(found, expected, strict=True):
+                assert one.dtype == other.dtype
+                np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.usefixtures("engine")
 @given(
     seed=st.integers(0, 2**16),
     name=st.sampled_from(SIMPLEX),
@@ -114,7 +132,7 @@ def test_csr_with_stored_zeros_and_tiny_targets_is_its_dense_form(
 ) -> None:
     rng = seeded(seed)
     n, k = int(rng.integers(1, 9)), int(rng.integers(1, 40))
-    dense = proportions(rng, n, k, int(rng.integers(1, k + 1)))
+    dense = simplex_rows(rng, n, k, tiny=1e-37)
     tiny = rng.choice([1e-310, 1e-300, 1e-45, 1e-20, 1e-9], size=(n, k))
     dense = np.where((rng.random((n, k)) < 0.2) & (dense == 0), tiny, dense)
     rows, columns = np.nonzero((dense > 0) | (rng.random((n, k)) < 0.3))  # some of them zeros
@@ -140,5 +158,5 @@ def test_labels_that_are_no_classes_never_reach_a_kernel(name: str) -> None:
         kernel = bind_loss(loss, np.zeros(N, int), K, engine="numba").kernel
         kernel = replace(kernel, targets=engines.Labels((N, K), theta.dtype, labels))
         task = BlockTask(Output.GRADIENT, slice(0, N), theta, np.zeros(N), out, Scratch())
-        assert np.isnan(kernel.sum_losses(task, 1.0))
+        assert np.isnan(kernel.run(task))
         assert (out == 7).all()

@@ -137,6 +137,15 @@ def test_masked_classes_do_not_count(name):
         assert np.all(np.asarray(gradient) == 0)
 
 
+def test_no_class_is_predicted_where_none_is_left():
+    theta, where = draw("logistic")[1], np.ones((N, K), bool)
+    where[1] = False
+    for link in (fj.sparsemax, fj.sigmoid, fj.fitzpatrick_logistic_probabilities):
+        p = np.asarray(link(theta, where=where))
+        np.testing.assert_array_equal(p[1], 0)
+        assert_close(p[2:], link(theta[2:]), **CLOSE)
+
+
 def test_where_takes_a_label_out():
     theta, labels = draw("logistic")[1], np.arange(N) % K
     where = np.asarray([True, True, False, True])
@@ -158,6 +167,7 @@ NO_MASK = [
     R.Quadratic(np.eye(4)),
     R.TwiceDifferentiable(None, None, None, domain=fp.sets.Box()),
 ]
+BIRKHOFF = R.SquaredNorm(fp.sets.Birkhoff())
 LISTS = fj.SparseTargets(L[:, None], S[:, :1])
 # dtypes tell, or the number of axes
 SWAPPED = [(LOSS, S == 0, S), (ON_LABELS, L, S), (ON_LABELS, L + 0.5, S)]
@@ -201,6 +211,8 @@ VALUE_ERRORS = [
     (lambda: LOSS(S, S, where=jnp.ones(3, dtype=bool)), r"where of shape \(3,\) does not broa"),
     (lambda: ON_LABELS(S, jnp.zeros((3, 4), dtype=int)), r"\(3,\) for scores .* axis 1, got "),
     (lambda: fj.make_fenchel_young_loss(R.Bernoulli(), integer_labels=True), "on the simplex, th"),
+    (lambda: fj.make_link(BIRKHOFF)(S[:, :3], axis=0), "has matrices, the last two axes"),
+    (lambda: fj.make_fenchel_young_loss(BIRKHOFF)(S, S, where=S == 0), "axis and where are for"),
     (lambda: LOSS(S, S, tightness=-1), r"tightness must be 0 or between 1e-12 and 1e\+06, got -1"),
     (lambda: ON_LABELS(S, L, tightness=float("inf")), r"between 1e-12 and 1e\+06, got inf"),
     *((functools.partial(fj.make_fitzpatrick_loss(omega), S, S, where=S == 0),

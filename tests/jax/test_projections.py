@@ -50,52 +50,65 @@ CASES = {
     "l2_ball": (0.7, lambda p: max(0, np.linalg.norm(p) - 0.7)),
     "l2_sphere": (0.7, lambda p: abs(np.linalg.norm(p) - 0.7)),
 }
+# those that the sets of the others have no default for
+KEYWORDS = dict.fromkeys(("l1_ball", "l2_ball", "linf_ball"), "max_value")
+KEYWORDS |= {"hypercube": "unit", "simplex": "value", "l1_sphere": "value", "l2_sphere": "value"}
 DIFFERENCES = {"rtol": 1e-6, "atol": 1e-8}  # central ones, of smooth functions of size one
+
+
+def at_no_kink(parameter):
+    """The parameter with other numbers for infinite bounds and for weights of zero."""
+    return np.where(np.isinf(parameter), 9.0, np.where(parameter == 0, 0.3, parameter))
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_projections(name):
-    """In the set, and nearest of all points of it; rows as each by itself; derivatives."""
-    violation = CASES[name][1]
-    project = jax.jit(functools.partial(getattr(fj, f"projection_{name}"), **_named(name)))
+    """In the set, and nearest of all points of it; rows as each by itself; derivatives; dtypes."""
+    parameter, violation = CASES[name]
+    project = jax.jit(getattr(fj, f"projection_{name}"))
     x = seeded(1).normal(size=(56, 4))
-    p, alone = np.asarray(project(x)), jax.jit(jax.vmap(project))(x)
+    x[-1] *= name == "l2_sphere"  # which zero has no nearest point of
+    p = np.asarray(project(x, parameter))
+    alone = jax.jit(jax.vmap(project, in_axes=(0, None)))(x, parameter)
     assert max(map(violation, p)) < 1e-12
+    assert_close(alone, p, rtol=0, atol=1e-14)
+    is_inside = [violation(point) == 0 for point in x]
+    np.testing.assert_array_equal(p[is_inside], x[is_inside])
     if name.endswith("sphere"):
         distances = np.linalg.norm(x[:, None] - p, axis=-1)
         assert np.all(distances >= np.diag(distances)[:, None] - 1e-12)
     else:  # the set is on the other side of the plane through p that x − p is orthogonal to
         assert np.einsum("ik,ijk->ij", x - p, p - p[:, None]).max() < 1e-11
-        check_grads(project, (x[:2],), order=1, modes=["rev"], eps=1e-6, **DIFFERENCES)
-    assert_close(alone, p, rtol=0, atol=1e-14)
+        smooth = jax.tree.map(at_no_kink, parameter)
+        check_grads(project, (x[:2], smooth), order=1, modes=["rev"], eps=1e-6, **DIFFERENCES)
+        slopes = jax.grad(lambda *given: project(*given).sum(), (0, 1))(x[:2], parameter)
+        assert all(np.isfinite(slope).all() for slope in jax.tree.leaves(slopes))
+    low = jax.eval_shape(project, x.astype(jnp.bfloat16), parameter)
+    assert (low.dtype, low.shape) == (jnp.bfloat16, x.shape)
 
 
-KEYWORDS = {"ball": "max_value", "hypercube": "unit", "simplex": "value", "sphere": "value"}
+@pytest.mark.parametrize("name", KEYWORDS)
+def test_parameters_are_keywords(name):
+    """With jaxopt's names and defaults."""
+    project, x = getattr(fj, f"projection_{name}"), seeded(1).normal(size=4)
+    assert_close(project(x), project(x, **{KEYWORDS[name]: 1.0}), rtol=0, atol=0)
 
 
-def _named(name):
-    """The parameter as a keyword."""
-    return {KEYWORDS.get(name.split("_")[-1], "hyperparams"): CASES[name][0]}
-
-
-@pytest.mark.parametrize("name", ["hyperplane", "halfspace", "affine_set", "polyhedron"])
-def test_derivatives_in_parameters(name):
-    project = getattr(fj, f"projection_{name}")
-    x = seeded(1).normal(size=(2, 4))
-    check = functools.partial(project, x)
-    check_grads(check, (CASES[name][0],), order=1, modes=["rev"], eps=1e-6, **DIFFERENCES)
-
-
-def test_derivatives_of_a_box_section():
-    x = seeded(1).normal(size=(2, 4))
-    finite = -np.ones(4), np.asarray([0.5, 1.0, 9.0, 0.3]), NORMAL + 0.3, 0.4
-
-    def check(*hyperparams):
-        return fj.projection_box_section(x, hyperparams)
-
-    check_grads(check, finite, order=1, modes=["rev"], eps=1e-6, **DIFFERENCES)
-    slopes = jax.grad(lambda w: fj.projection_box_section(x, (*SECTION[:2], w, 0.4)).sum())(NORMAL)
-    assert np.isfinite(slopes).all()
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_sizes_that_are_zero_or_whose_squares_overflow_or_vanish(dtype):
+    slope = jax.grad(lambda x: fj.projection_l2_ball(x, 0.5).sum())(np.zeros(3, dtype))
+    np.testing.assert_array_equal(slope, np.ones(3))
+    info = np.finfo(dtype)
+    for size in (info.max / 8, info.tiny * 8):
+        x = np.asarray([3, 4, 0]) * size
+        planes = np.asarray([1, 1, 0]) * size, size
+        for project in (fj.projection_l2_ball, fj.projection_l2_sphere):
+            radius = 0.5 * size if project is fj.projection_l2_ball else 1.0
+            p = project(x.astype(dtype), radius)
+            assert_close(p, np.asarray([0.6, 0.8, 0]) * radius, rtol=8 * info.eps, atol=0)
+        for project in (fj.projection_hyperplane, fj.projection_halfspace):
+            p = project(np.asarray([1, 1, 2], dtype), planes)
+            assert_close(p, [0.5, 0.5, 2], rtol=8 * info.eps, atol=0)
 
 
 @pytest.mark.parametrize("scale", [0.1, 10.0, 1e4])
@@ -119,6 +132,9 @@ def test_polyhedron_is_left_along_its_normals(scale):
             assert nnls(normals.T, row - point)[1] <= rounding
 
 
+CHECKED_SECTION = functools.partial(fj.projection_box_section, check_feasible=True)
+
+
 def test_empty_sets():
     """An error, or NaN where JAX traces or was told not to check."""
     x = np.ones((2, 3))
@@ -131,11 +147,7 @@ def test_empty_sets():
     for project, hyperparams, message in (
         (fj.projection_polyhedron, polyhedron, "the polyhedron is empty"),
         (fj.projection_affine_set, equations, "the polyhedron is empty"),
-        (
-            functools.partial(fj.projection_box_section, check_feasible=True),
-            section,
-            "the box section is empty",
-        ),
+        (CHECKED_SECTION, section, "the box section is empty"),
     ):
         with pytest.raises(ValueError, match=message):
             project(x, hyperparams)
@@ -189,6 +201,9 @@ def test_plans(name, points):
     square, onto_birkhoff = x[:, :3], getattr(fj, f"{name}_birkhoff")
     found = jax.jit(onto_birkhoff)(square)
     assert_close(found, points(fp.sets.Birkhoff(), square), rtol=0, atol=1e-13)
+    half = onto_birkhoff(square.astype(jnp.bfloat16))
+    assert half.dtype == jnp.bfloat16
+    assert_close(half, found, rtol=0, atol=2**-5)
     with pytest.raises(ValueError, match=r"sim_matrix must be square, \(…, n, n\), got \(3, 4\)"):
         onto_birkhoff(x)
 
@@ -196,10 +211,15 @@ def test_plans(name, points):
 def test_parameters_may_be_traced_and_differentiated_and_errors():
     slope = jax.jit(jax.grad(lambda radius: jnp.sum(fj.projection_simplex(jnp.ones(4), radius))))
     assert_close(slope(2.0), 1.0, rtol=0, atol=1e-12)
-    with pytest.raises(ValueError, match=r"shape \(…, 2, 2\) to go with the marginals"):
+    with pytest.raises(ValueError, match=r"to go with marginals .*, got \(3, 2\), \(2,\) and"):
         fj.projection_transport(jnp.zeros((3, 2)), (jnp.ones(2), jnp.ones(2)))
+    for sums in ((jnp.ones(2), 2 * jnp.ones(2)), (jnp.asarray([0.0, 2.0]), jnp.ones(2))):
+        with pytest.raises(ValueError, match="must be positive and have the same total"):
+            fj.kl_projection_transport(jnp.zeros((2, 2)), sums)
     with pytest.raises(ValueError, match="x must be a vector"):
         fj.projection_simplex(1.0)
+    with pytest.raises(TypeError, match="x must be real, got complex"):
+        fj.projection_simplex(jnp.ones(2) + 1j)
     with pytest.raises(ValueError, match=r"A and b must have shapes \(m, 3\) and \(m,\)"):
         fj.projection_affine_set(jnp.zeros(3), (jnp.ones((2, 2)), jnp.ones(2)))
     equations = jnp.ones((1, 3)), jnp.ones(1)
@@ -216,7 +236,6 @@ def test_sizes_of_zero_and_below(name):
     project = getattr(fj, f"projection_{name}")
     x = np.asarray([2.0, 0.5, -0.1])
     assert_close(project(x, 0.0), np.zeros(3), rtol=0, atol=0)
-    assert project(x.astype(np.float16), 1.0).dtype == np.float16
     with pytest.raises(ValueError, match="value must not be negative"):
         project(x, -1.0)
     assert np.isnan(jax.jit(project)(x, -1.0)).all()
@@ -227,25 +246,21 @@ def test_sizes_of_zero_and_below(name):
 def test_answers_at_zero_and_without_bounds():
     """What cancels is as large as x, and the answer may be zero; infinite bounds are none."""
     rng, polyhedron = seeded(8), jax.jit(fj.projection_polyhedron)
-    box_section = jax.jit(functools.partial(fj.projection_box_section, check_feasible=True))
+    box_section, nothing = jax.jit(CHECKED_SECTION), (np.zeros((0, 3)), np.zeros(0))
+    # the first inequality follows from the equation
+    rows = np.ones((1, 3)), np.ones(1), np.concatenate([np.ones((1, 3)), -np.eye(3)])
     for _ in range(20):
         a, x = rng.normal(size=(3, 3)), 100 * rng.normal(size=3)
-        nothing = np.zeros((0, 3)), np.zeros(0)
         cone = np.concatenate([a, -np.ones((1, 3)) @ a])
         for hyperparams in ((a, np.zeros(3), *nothing), (*nothing, cone, np.zeros(4))):
             p = polyhedron(x, hyperparams)
             assert_close(p, np.zeros(3), rtol=0, atol=1e-9 * np.linalg.cond(a))
-        # the first inequality follows from the equation
-        simplex = np.ones((1, 3)), np.ones(1), np.concatenate([np.ones((1, 3)), -np.eye(3)])
-        p = polyhedron(10 * x, (*simplex, np.asarray([1.0, 0, 0, 0])))
+        p = polyhedron(10 * x, (*rows, np.asarray([1.0, 0, 0, 0])))
         assert_close(p, fj.projection_simplex(10 * x), rtol=0, atol=1e-11)
-        w = rng.uniform(0.1, 1, size=3)
-        p = box_section(np.abs(x), (0.0, 1.0, w, 0.0))
+        p = box_section(np.abs(x), (0.0, 1.0, rng.uniform(0.1, 1, size=3), 0.0))
         assert_close(p, np.zeros(3), rtol=0, atol=1e-10)
-    half = np.zeros((0, 2)), np.zeros(0), np.eye(2), np.asarray([1.0, np.inf])
-    assert_close(
-        fj.projection_polyhedron(np.asarray([2.0, 0.5]), half), [1, 0.5], rtol=0, atol=1e-15
-    )
-    section = 0.0, np.inf, np.asarray([1.0, 0.0]), 1.0
-    p = fj.projection_box_section(np.asarray([1.0, 2.0]), section, check_feasible=True)
+    half = *nothing, np.eye(3), np.asarray([1.0, np.inf, np.inf])
+    p = polyhedron(np.asarray([2.0, 0.5, 3.0]), half)
+    assert_close(p, [1, 0.5, 3], rtol=0, atol=1e-15)
+    p = box_section(np.asarray([1.0, 2.0]), (0.0, np.inf, np.asarray([1.0, 0.0]), 1.0))
     assert_close(p, [1, 2], rtol=0, atol=1e-15)

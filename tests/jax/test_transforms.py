@@ -41,17 +41,8 @@ def test_derivatives_through_scans_and_checkpoints():
         loss = jax.checkpoint(LOSS)
         return jax.lax.scan(lambda sum_, row: (sum_ + loss(*row), None), 0.0, (theta, y))[0]
 
-    gradient = jax.grad(total)
-    assert_close(jax.jit(gradient)(jnp.asarray(theta)), CORE.gradient(y, theta), **CLOSE)
-
-    def step(theta, _):
-        theta = theta - jax.grad(lambda t: LOSS(t, y).sum())(theta)
-        return theta, LOSS(theta, y)
-
-    _, losses = jax.jit(lambda theta: jax.lax.scan(step, theta, length=20))(jnp.asarray(theta))
-    assert losses.shape == (20, N)
-    assert np.all(np.diff(np.asarray(losses), axis=0) <= 1e-15)
-    assert np.all(losses[-1] <= 0.5 * losses[0])  # which may be zero from the start
+    gradient = jax.jit(jax.grad(total))(jnp.asarray(theta))
+    assert_close(gradient, CORE.gradient(y, theta), **CLOSE)
 
 
 SHARDED = """

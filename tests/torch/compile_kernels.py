@@ -153,13 +153,20 @@ def links():
     for (k, inner), dtype, power in itertools.product(shapes, dtypes, (0, 1, 2)):
         lanes = 1 if inner else 16 // dtype.itemsize
         for masked, backward in ((False, False), (True, False), (False, True)):
-            careful = power == 0 and dtype == torch.float32
-            rows = link_launch._Rows(
-                power, k, inner, dtype, lanes, careful, masked, backward and power == 0, backward
+            plan = link_launch.plan_links(
+                k,
+                inner,
+                dtype,
+                is_gradient=backward,
+                power=power,
+                lanes=lanes,
+                careful=power == 0 and dtype == torch.float32,
+                masked=masked,
+                with_alpha=backward and power == 0,
             )
             what = "backward" if backward else "masked" if masked else "forward"
             name = f"link {power} {k} {inner} {KINDS[dtype]} {what}"
-            yield name, link_launch._plan_for(rows), dtype
+            yield name, plan, dtype
 
 
 def entries():
@@ -169,8 +176,16 @@ def entries():
         ("other", "zero", "one"),
         (torch.float32, torch.bfloat16, torch.float64),
     ):
-        call = entry_launch.EntryCall(kernel, 0.0, dtype != torch.float64)
-        plan = entry_launch._plan_for(call, mode, dtype, True, kernel == "sigmoid")
+        plan = entry_launch.plan_entries(
+            kernel,
+            dtype,
+            mode=mode,
+            weighted=True,
+            pos_weighted=kernel == "sigmoid",
+            with_value=True,
+            with_gradient=True,
+            summed=dtype != torch.float64,
+        )
         yield f"{kernel} {mode} {KINDS[dtype]}", plan, dtype
 
 

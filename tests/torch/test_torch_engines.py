@@ -87,7 +87,7 @@ def test_transforms_go_through_the_engine(engine, scores):
 
 def test_a_coupled_regularizer_with_a_kernel_is_no_entmax_by_that(monkeypatch, scores):
     """What the table of kernels says of Ω says nothing of its link."""
-    entry = table.Entry(ScaledDistance, fp.sets.Simplex, "sparsemax")
+    entry = table.Entry((ScaledDistance,), (fp.sets.Simplex,), "sparsemax")
     monkeypatch.setitem(table.KERNELS, "triton", [entry, *table.KERNELS["triton"]])
     link = F.link_function(fp.FenchelYoungLoss(ScaledDistance(2.0)))
     x = scores.clone().requires_grad_()

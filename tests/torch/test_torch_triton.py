@@ -322,7 +322,8 @@ def test_one_kernel_serves_many_tightnesses():
         assert len(problems) == 1
         assert len({spec.mode(c, False) for c in np.linspace(0, 9, 91)}) <= 4
     # Triton keys compiled kernels by what options print
-    assert all(option.name in repr(Options(*[0] * 12)) for option in fields(Options))
+    names = [option.name for option in fields(Options)]
+    assert all(name in repr(Options(**dict.fromkeys(names, 0))) for name in names)
 
 
 KINDS = [("logistic", "zero", "labels"), ("sparsemax", "other", "labels")]
@@ -331,9 +332,13 @@ KINDS += [("logistic", "one", "rows"), ("entmax15", "other", "rows"), ("sparsema
 
 def test_shapes_of_blocks_are_powers_of_two():
     sizes = [*range(1, 300, 7), *range(300, 40_000, 397), 50_257, 131_072, 200_003]
-    for k, dtype, kind in itertools.product(sizes, (BFLOAT, SINGLE, DOUBLE), KINDS):
+    shared = {"inner": 0, "with_value": True, "with_gradient": True, "scale": "shared", "parts": 1}
+    for k, dtype, (omega, mode, target) in itertools.product(
+        sizes, (BFLOAT, SINGLE, DOUBLE), KINDS
+    ):
+        shared["dtype"] = dtype
         for lanes in (1, 16 // dtype.itemsize):
-            problem = Problem(*kind, k, 0, dtype, lanes, False, True, True, "shared", 1)
+            problem = Problem(omega=omega, mode=mode, target=target, k=k, lanes=lanes, **shared)
             constants = planning.plan_for.__wrapped__(problem).constants
             o = constants["o"]
             for size in map(int, (o.rows, max(o.block, o.groups), constants["num_warps"])):

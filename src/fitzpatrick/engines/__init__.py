@@ -1,8 +1,8 @@
-"""How rows are computed fast on a CPU: cache-sized blocks, sparse targets, threads.
+"""How rows are computed fast: cache-sized blocks, sparse targets, threads, compiled kernels.
 
-The formulas are those of the core; an engine changes the order of the work and what it need not
-do at all. Large problems run in rows compiled by Numba; ``bind`` says
-which. Targets are bound once, in their own form, and evaluated at many scores:
+The formulas are the core's; an engine changes the order of the work, and leaves out what a form of
+targets does not need. The table in :mod:`.table` says which engine computes a loss. Targets are
+bound once, in their own form, and evaluated at many scores:
 
 Example:
     >>> import numpy as np
@@ -13,16 +13,7 @@ Example:
     (array([0.4631, 0.4631]), (2, 3))
 """
 
-from .bind import (
-    bind,
-    bind_like,
-    bind_pair,
-    bind_trusted,
-    check_buffer,
-    link,
-    link_rows,
-    probabilities,
-)
+from .bind import bind, bind_like, bind_pair, bind_trusted, check_buffer, link, probabilities
 from .bound import BoundLoss, CoreLoss, HessianOperator
 from .rows import RowBlocks
 from .table import find_kernel
@@ -43,6 +34,5 @@ __all__ = [
     "check_buffer",
     "find_kernel",
     "link",
-    "link_rows",
     "probabilities",
 ]

@@ -21,7 +21,7 @@ from . import rows
 from .bound import BoundLoss, CoreLoss
 from .rows import CoreKernel, RowBlocks, resolve_threads
 from .table import MIN_COMPILED_SIZE, Engine, find_kernel, kernel_maker, numba_compiles
-from .targets import FloatArray, NoTargets, TargetForm, wrap_targets
+from .targets import NoTargets, TargetForm, wrap_targets
 from .triton.specs import parse_kernel
 
 _DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
@@ -177,15 +177,9 @@ def link(omega: Regularizer, theta: Any, n_threads: int | None = None) -> Array:
     """ŷ(θ) for scores of a user, which are checked here."""
     omega, theta, restore = omega.on_vectors(*as_scores(theta))
     if type(theta) is np.ndarray and theta.ndim == 2 and omega.is_row_wise:
-        return restore(link_rows(omega, theta, n_threads))
+        no_targets = NoTargets(theta.shape, theta.dtype)
+        return restore(bind_trusted(omega, 0.0, no_targets, n_threads).y_star(theta))
     return restore(omega.solve_link(theta))
-
-
-def link_rows(omega: Regularizer, theta: FloatArray, n_threads: int | None = None) -> FloatArray:
-    """ŷ(θ) for float32 or float64 scores of shape (n, k), unchecked, of a row-wise Ω."""
-    bound = bind_trusted(omega, 0.0, NoTargets(theta.shape, theta.dtype), n_threads)
-    y_hat: FloatArray = bound.y_star(theta)
-    return y_hat
 
 
 def probabilities(

@@ -17,8 +17,8 @@ class HessianOperator(ABC):
     It is diag(d) in every row, less ddᵀ/⟨d, 1⟩ where the entries of a row are coupled.
 
     Attributes:
-        d: (n, k); None where the Hessian has no such form.
-        total: ⟨d, 1⟩ of each row, (n,); None where the entries are not coupled, or d is None.
+        d: (n, k), or None if the Hessian has no such form.
+        total: ⟨d, 1⟩ of each row, (n,), or None if the entries are not coupled or d is None.
     """
 
     d: Array | None
@@ -57,9 +57,9 @@ class BoundLoss(ABC):
 
         Args:
             theta: scores (n, k).
-            reach: how far the scores of each row are going to move, shape (n,). Where the Hessian
-                jumps at kinks within reach, and the regularizer has a ``mean_slope``, d is its mean
-                over the scores around.
+            reach: how far the scores of each row are going to move, shape (n,). If the regularizer
+                has a ``mean_slope``, d is its mean over the scores within reach, where the Hessian
+                may jump.
         """
 
     def hessian_product(self, theta: Array, v: Array, out: Array | None = None) -> Array:

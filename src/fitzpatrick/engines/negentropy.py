@@ -1,14 +1,15 @@
 r"""The losses of the negentropy on the simplex in NumPy, for problems too small to load Numba for.
 
 All of them begin with one pass of exponentials, e = exp(θ − max θ), in which the entries with
-y > 0 are set to zero: what is left sums to the mass r of the entries with y = 0, which the rest of
-the work knows by this one number.
+y > 0 are set to zero. The sum r of the others is all that the rest of the work has to know of the
+entries with y = 0.
 
-Hard labels have the closed forms of ``regularizers/negentropy.py``: the others share the rest as e
-is. Proportions need the root λ that ``compiled/_proportions.py`` explains, and find it as there.
+Hard labels have the closed forms of ``regularizers/negentropy.py``; the other classes share the
+rest in proportion to e. Proportions need the root λ of ``compiled/_proportions.py``, and find it by
+the same method.
 
-NumPy's rows at 64 × 10 scores take a half to a quarter of the core's time, and nothing of the half
-second that loading Numba does.
+At 64 × 10 scores these rows take a half to a quarter of the core's time, without the half second
+that it takes to load Numba.
 """
 
 import math
@@ -25,14 +26,15 @@ from .targets import FloatArray, Labels, NoTargets, Scratch, Support, TargetForm
 # Up to this many classes a row is too short for a fast reduction; columns are long.
 _FEW_CLASSES = 64
 # An ω below this does not matter beside 1: then p = e^(t − λ), whatever y is.
-_MIN_OMEGA = 1e-17
+MIN_OMEGA = 1e-17
 # Targets and exponentials below this behave like it; its square is not zero.
-_MIN_Y = 1e-150
-# λ is followed to the root by a second-order update of p, and an ω whose last step was as long as
-# this is off by 1/72 of its fourth power.
-_LAST_STEP, _LAST_OMEGA_STEP = 3e-6, 2e-4
+MIN_Y = 1e-150
+# The last step of λ, which a second-order update of p follows.
+LAST_STEP = 3e-6
+# An ω whose last step was as long as this is off by 1/72 of its fourth power.
+_LAST_OMEGA_STEP = 2e-4
 # More passes than any finite row needs.
-_MAX_PASSES = 50
+MAX_PASSES = 50
 # The terms of a loss are differences of numbers that sum to 1 + c. A loss below this share of that
 # would lose its digits, and takes the series of its small terms.
 _SMALL_LOSS = 1 / 32
@@ -128,7 +130,7 @@ class ProportionKernel(RowKernel):
 
     def compute(self, task: BlockTask) -> None:
         support = self.targets.support(task.rows, task.scratch)
-        c, y = self.tightness, np.maximum(support.y, _MIN_Y, dtype=np.float64)
+        c, y = self.tightness, np.maximum(support.y, MIN_Y, dtype=np.float64)
         top, e = exponentials(task.theta, task.out, task.scratch)
         t = support.gather(task.theta) - support.spread(top)
         own = support.gather(e)
@@ -173,14 +175,14 @@ def _find_root(
     """
     if c == 0:
         return lse, own * support.spread(np.exp(-lse))
-    lam = lse + c / 2
+    lam, highest = lse + c / 2, lse + support.total(y)
     # what p does not depend on is drawn in
-    y = np.maximum(y, np.maximum(_MIN_OMEGA * own * support.spread(np.exp(-lam)), _MIN_Y))
+    y = np.maximum(y, np.maximum(MIN_OMEGA * own * support.spread(np.exp(-lam)), MIN_Y))
     z = np.log(y) - t + support.spread(lam)
     # within two percent: the approximation of Iacono and Boyd, as in the core
     omega = np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z)))
     omega *= 1 - np.log1p(omega) / (2 + omega)
-    for number in range(_MAX_PASSES):
+    for number in range(MAX_PASSES):
         is_exact = number > 0
         if is_exact:  # the start will do for a first step
             residual = z - omega - np.log(omega)
@@ -199,10 +201,10 @@ def _find_root(
         slope *= 2 - v
         bend = (support.total(slope) + mass) / g - first * first
         f = np.log(g)
-        there = np.clip(lam + 2 * f * first / (2 * first * first - f * bend), lse, lse + c)
+        there = np.clip(lam + 2 * f * first / (2 * first * first - f * bend), lse, highest)
         moved = support.spread(there - lam)
         u = v * moved
-        if is_exact and np.abs(there - lam).max(initial=0) <= _LAST_STEP:
+        if is_exact and np.abs(there - lam).max(initial=0) <= LAST_STEP:
             return there, p * (1 - u * (1 - u * (1 - v / 2)))
         lam = there
         omega *= 1 + u * (1 + u * v / 2)  # ω at the new λ, to second order

@@ -1,7 +1,7 @@
 """Losses at fixed targets by blocks of rows: blocks, threads, and what a kernel is asked for.
 
-A block stays in cache. The partition into blocks depends on the shape alone, never on the number
-of threads, so that neither do the results.
+A block stays in cache. The partition into blocks depends on the shape alone, so that results do not
+depend on the number of threads.
 """
 
 import os
@@ -201,16 +201,27 @@ class BlockHessian(HessianOperator):
 
 @dataclass(frozen=True, eq=False)
 class RowBlocks(BoundLoss):
-    """NumPy scores of the dtype of the targets, by a kernel."""
+    """NumPy scores of the dtype of the targets, by a kernel.
+
+    Attributes:
+        kernel: what computes a block.
+        n_threads: how many threads to use.
+        stats: (n, 4), where a compiled kernel writes what goes with values, or None.
+        scratch: the buffers of this thread, which then computes all rows as one block; or None.
+    """
 
     kernel: RowKernel
     n_threads: int
-    stats: FloatArray | None = None  # where a compiled kernel writes what goes with values
+    stats: FloatArray | None = None
+    scratch: Scratch | None = None
 
     def _for_each_block(self, work: Callable[[slice, Scratch], None]) -> None:
         kernel, n_threads = self.kernel, self.n_threads if self.kernel.is_threaded else 1
         shape, itemsize = kernel.targets.shape, kernel.targets.dtype.itemsize
-        for_each_block(shape, itemsize, n_threads, work, kernel.block_bytes)
+        if self.scratch is not None:
+            work(slice(0, shape[0]), self.scratch)
+        else:
+            for_each_block(shape, itemsize, n_threads, work, kernel.block_bytes)
 
     def _compute(
         self, output: Output, theta: FloatArray, value: FloatArray | None, out: FloatArray | None

@@ -7,7 +7,7 @@ calls. Importing the table loads no other library: entries are names, and resolv
 
 import functools
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
@@ -26,58 +26,51 @@ MIN_COMPILED_SIZE = 1 << 12
 
 @dataclass(frozen=True)
 class Entry:
-    """Regularizers of one class on one kind of set, and the name of the kernel that they have."""
+    """Regularizers on some kinds of sets, and the name of the kernel that they have."""
 
-    regularizer: type[Regularizer]
-    domain: type[ConvexSet]
+    regularizers: tuple[type[Regularizer], ...]
+    domains: tuple[type[ConvexSet], ...]
     kernel: str
-    parameters: dict[str, float] = field(default_factory=dict)  # that Ω has to have
-    has_link: bool = True  # True if the kernel computes links, too
+    entmax_alpha: float | None = None  # the α that Ω has to have; None for any
     patience: int = 1  # times MIN_COMPILED_SIZE: the scores that are worth loading it for
 
     def serves(self, omega: Regularizer) -> bool:
         """True if the kernel is one for Ω; a subclass may have formulas of its own."""
         return (
-            type(omega) is self.regularizer
-            and type(omega.domain) is self.domain
-            and all(getattr(omega, name) == value for name, value in self.parameters.items())
+            type(omega) in self.regularizers
+            and type(omega.domain) in self.domains
+            and self.entmax_alpha in (None, omega.entmax_alpha)
         )
 
 
-_CLIPPED = "clipped:{omega.domain.bounds[0]}:{omega.domain.bounds[1]}"
+_LOGISTIC, _SPARSEMAX, _ENTMAX = (Negentropy, Tsallis), (SquaredNorm, Tsallis), (Tsallis,)
+_SIMPLEX, _INTERVALS = (Simplex,), (Reals, Orthant, Box)
 
 # On a CPU a kernel is "module:maker" within this package, called with Ω, the tightness and the
-# targets; NoTargets ask for the link. On a GPU it is the name that the Triton kernels know Ω by,
-# with its parameter.
+# targets; NoTargets ask for the link, which the compiled kernels of single entries do not have. On
+# a GPU it is the name that the Triton kernels know Ω by, with its parameter.
 KERNELS: dict[str, list[Entry]] = {
-    "numpy": [
-        Entry(Negentropy, Simplex, "negentropy:bind_logistic"),
-        Entry(Tsallis, Simplex, "negentropy:bind_logistic", {"alpha": 1.0}),
-    ],
+    "numpy": [Entry(_LOGISTIC, _SIMPLEX, "negentropy:bind_logistic", 1.0)],
     "numba": [
-        Entry(Negentropy, Simplex, "compiled.negentropy:bind_logistic", patience=8),
-        Entry(Negentropy, Orthant, "compiled.negentropy:bind_poisson", has_link=False),
-        Entry(Bernoulli, Box, "compiled.bernoulli:bind_bernoulli", has_link=False),
-        Entry(SquaredNorm, Simplex, "compiled.squared:bind_sparsemax", patience=8),
-        Entry(SquaredNorm, Reals, "compiled.squared:bind_clipped", has_link=False, patience=8),
-        Entry(SquaredNorm, Orthant, "compiled.squared:bind_clipped", has_link=False, patience=8),
-        Entry(SquaredNorm, Box, "compiled.squared:bind_clipped", has_link=False, patience=8),
-        Entry(Tsallis, Simplex, "compiled.negentropy:bind_logistic", {"alpha": 1.0}, patience=8),
-        Entry(Tsallis, Simplex, "compiled.squared:bind_sparsemax", {"alpha": 2.0}, patience=8),
-        Entry(Tsallis, Simplex, "compiled.tsallis:bind_tsallis"),
+        Entry(_LOGISTIC, _SIMPLEX, "compiled.negentropy:bind_logistic", 1.0, patience=8),
+        Entry(_SPARSEMAX, _SIMPLEX, "compiled.squared:bind_sparsemax", 2.0, patience=8),
+        Entry(_ENTMAX, _SIMPLEX, "compiled.tsallis:bind_tsallis"),
+        Entry((Negentropy,), (Orthant,), "compiled.negentropy:bind_poisson"),
+        Entry((Bernoulli,), (Box,), "compiled.bernoulli:bind_bernoulli"),
+        Entry((SquaredNorm,), _INTERVALS, "compiled.squared:bind_clipped", patience=8),
     ],
     "triton": [
-        Entry(Negentropy, Simplex, "logistic"),
-        Entry(SquaredNorm, Simplex, "sparsemax"),
-        Entry(Tsallis, Simplex, "logistic", {"alpha": 1.0}),
-        Entry(Tsallis, Simplex, "sparsemax", {"alpha": 2.0}),
-        Entry(Tsallis, Simplex, "entmax15", {"alpha": 1.5}),
-        Entry(Tsallis, Simplex, "tsallis:{omega.alpha!r}"),
-        Entry(Negentropy, Orthant, "poisson"),
-        Entry(Bernoulli, Box, "sigmoid"),
-        Entry(SquaredNorm, Reals, _CLIPPED),
-        Entry(SquaredNorm, Orthant, _CLIPPED),
-        Entry(SquaredNorm, Box, _CLIPPED),
+        Entry(_LOGISTIC, _SIMPLEX, "logistic", 1.0),
+        Entry(_SPARSEMAX, _SIMPLEX, "sparsemax", 2.0),
+        Entry(_ENTMAX, _SIMPLEX, "entmax15", 1.5),
+        Entry(_ENTMAX, _SIMPLEX, "tsallis:{omega.alpha!r}"),
+        Entry((Negentropy,), (Orthant,), "poisson"),
+        Entry((Bernoulli,), (Box,), "sigmoid"),
+        Entry(
+            (SquaredNorm,),
+            _INTERVALS,
+            "clipped:{omega.domain.bounds[0]}:{omega.domain.bounds[1]}",
+        ),
     ],
 }
 
@@ -129,6 +122,11 @@ def numba_compiles() -> bool:
     return _numba() is not None and not _numba().config.DISABLE_JIT
 
 
+def find_compiled(omega: Regularizer, *, is_link: bool) -> Entry | None:
+    """The entry of the compiled rows of Ω, or of its link; single entries have no link."""
+    return None if is_link and omega.is_entrywise else find_entry("numba", omega)
+
+
 def kernel_maker(omega: Regularizer, targets: TargetForm, engine: Engine | None = None) -> Any:
     """What makes the row kernel of Ω from Ω, a tightness and targets.
 
@@ -136,19 +134,17 @@ def kernel_maker(omega: Regularizer, targets: TargetForm, engine: Engine | None 
     """
     if engine not in ("numba", "numpy", None):
         raise ValueError(f"engine must be 'numba', 'numpy' or None, got {engine!r}")
-    size = targets.shape[0] * targets.shape[1]
-    if engine == "numba" or (engine is None and size >= MIN_COMPILED_SIZE):
-        compiled = find_entry("numba", omega)
-        if isinstance(targets, NoTargets) and compiled is not None and not compiled.has_link:
-            compiled = None
-        is_worth_it = compiled is not None and size >= MIN_COMPILED_SIZE * compiled.patience
-        if compiled is not None and (engine or is_worth_it) and numba_compiles():
-            return load_kernel(compiled.kernel)
-        if engine == "numba" and compiled is None:
+    size, is_asked = targets.shape[0] * targets.shape[1], engine == "numba"
+    if is_asked or (engine is None and size >= MIN_COMPILED_SIZE):
+        compiled = find_compiled(omega, is_link=isinstance(targets, NoTargets))
+        if is_asked and compiled is None:
             raise ValueError(
                 f"there is no compiled loss for {omega}; leave the choice to engine=None"
             )
-        if engine == "numba":
+        is_worth_it = compiled is not None and size >= MIN_COMPILED_SIZE * compiled.patience
+        if compiled is not None and (is_asked or is_worth_it) and numba_compiles():
+            return load_kernel(compiled.kernel)
+        if is_asked:
             raise ImportError(
                 "engine='numba' needs a numba that can be imported, with its compiler enabled; "
                 "install one, or leave the choice to engine=None"

@@ -187,9 +187,13 @@ def as_labels(labels: ArrayLike, scores: Scores) -> tuple[jax.Array, jax.Array]:
             f"labels must have the shape of scores without the axis of the classes, {expected} "
             f"for scores of shape {scores.given.shape} and axis {scores.axis}, got {array.shape}"
         )
-    k = scores.theta.shape[-1]
-    if array.dtype.itemsize < 4:
-        array = array.astype(jnp.int32)  # small integer types cannot hold every class
     array = array + jnp.zeros_like(scores.theta[..., 0], dtype=array.dtype)  # shards as scores do
-    in_range = (array >= 0) & (array < k)
-    return jnp.where(in_range, array, 0).astype(jnp.int32), in_range
+    return as_classes(array, scores.theta.shape[-1])
+
+
+def as_classes(indices: jax.Array, k: int) -> tuple[jax.Array, jax.Array]:
+    """Integers as indices of k classes, 0 for those out of range, and which are in range."""
+    if indices.dtype.itemsize < 4:
+        indices = indices.astype(jnp.int32)  # small integer types cannot hold every class
+    is_class = (indices >= 0) & (indices < k)
+    return jnp.where(is_class, indices, 0).astype(jnp.int32), is_class

@@ -19,11 +19,20 @@ def _finish(value: jax.Array, scores: Scores, loss: Loss) -> jax.Array:
     return scores.restore(value)
 
 
-def _on_vectors(loss: Loss, scores: ArrayLike) -> tuple[Loss, jax.Array]:
-    """A loss of matrices, which are the last two axes, as one of vectors; others as they are."""
-    array = jnp.asarray(scores)
-    omega, vectors, _ = loss.regularizer.on_vectors(array, lambda out: out)
-    return (loss if omega is loss.regularizer else Loss(omega, loss.tightness)), vectors
+def _on_vectors(
+    loss: Loss, axis: int, where: Where, *matrices: ArrayLike
+) -> tuple[Loss, list[jax.Array]]:
+    """A loss of matrices, which are the last two axes, as one of vectors."""
+    if axis != -1 or where is not None:
+        raise ValueError(
+            f"axis and where are for vectors; the domain {loss.regularizer.domain!r} has matrices, "
+            "the last two axes of scores"
+        )
+    vectors = []
+    for matrix in map(jnp.asarray, matrices):
+        omega, vector, _ = loss.regularizer.on_vectors(matrix, lambda out: out)
+        vectors.append(vector)
+    return Loss(omega, loss.tightness), vectors
 
 
 def loss_at_targets(
@@ -40,8 +49,7 @@ def loss_at_targets(
                 f"targets must have the shape of scores, {jnp.shape(scores)}, got "
                 f"{jnp.shape(targets)}"
             )
-        _, targets = _on_vectors(loss, targets)
-        loss, scores = _on_vectors(loss, scores)
+        loss, (scores, targets) = _on_vectors(loss, axis, where, scores, targets)
     if isinstance(scores, SparseTargets):
         raise TypeError("SparseTargets came as scores; scores come first, and then targets")
     dense = None if isinstance(targets, SparseTargets) else targets
@@ -65,8 +73,8 @@ def loss_at_labels(
 def link_at(loss: Loss, scores: ArrayLike, axis: int = -1, where: Where = None) -> jax.Array:
     """The predictions of a loss of tightness 0, whose maximizer does not depend on the targets."""
     if loss.regularizer.domain.n_axes > 1:
-        vectors = link_at(*_on_vectors(loss, scores), axis, where)
-        return vectors.reshape(jnp.shape(scores))
+        loss, (vectors,) = _on_vectors(loss, axis, where, scores)
+        return link_at(loss, vectors).reshape(jnp.shape(scores))
     checked = as_scores(scores, axis, where, loss.regularizer)
     y = jnp.zeros_like(checked.theta)
     _, p = _derivatives.value_and_maximizer(loss, y, checked.theta)

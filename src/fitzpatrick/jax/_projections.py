@@ -3,8 +3,10 @@
 Vectors are the last axis, and there may be more axes before it. All of them jit, vmap and
 differentiate, in their parameters too. An empty set is an error; where JAX traces the values, the
 result is NaN. Projections onto transport plans are exact, by Newton's method, and take no solver.
+Half precision is computed in float32, and a result has the dtype of the points.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -44,32 +46,34 @@ __all__ = [
 ]
 
 
-def _as_points(x: ArrayLike, name: str = "x") -> jax.Array:
+def _as_points(x: ArrayLike, name: str = "x") -> tuple[jax.Array, Callable[[jax.Array], jax.Array]]:
+    """Points in working precision, and the cast of a result to the dtype they came in."""
     points = _as_array(x, name)
+    if jnp.iscomplexobj(points):
+        raise TypeError(f"{name} must be real, got {points.dtype}")
     if not jnp.issubdtype(points.dtype, jnp.floating):
         points = points.astype(jnp.result_type(float))
     if points.ndim == 0:
         raise ValueError(f"{name} must be a vector, or vectors along the last axis, got a number")
-    return points
+    return working_precision(points), lambda out: out.astype(points.dtype)
 
 
-def _raise_if_empty(is_empty: jax.Array, message: str) -> None:
-    """Raise, unless JAX traces the values."""
+def _where_empty(is_empty: jax.Array, out: jax.Array, message: str) -> jax.Array:
+    """Raise if a set is empty; where JAX traces the values, NaN in place of its points."""
     if is_concrete(is_empty) and bool(jnp.any(is_empty)):
         raise ValueError(message)
+    return jnp.where(is_empty, jnp.nan, out)
 
 
 def _as_radius(value: ArrayLike, name: str = "value") -> jax.Array:
-    """A size that must not be negative; NaN if it is, where JAX traces the values."""
     radius = jnp.asarray(value)
-    is_empty = radius < 0
-    _raise_if_empty(is_empty, f"the set is empty: {name} must not be negative")
-    return jnp.where(is_empty, jnp.nan, radius)
+    return _where_empty(radius < 0, radius, f"the set is empty: {name} must not be negative")
 
 
 def projection_non_negative(x: ArrayLike, hyperparams: Any = None) -> jax.Array:  # noqa: ARG001  # jaxopt's
     """Projection onto x ≥ 0; ``hyperparams`` is not used."""
-    return jnp.maximum(_as_points(x), 0)
+    points, restore = _as_points(x)
+    return restore(jnp.maximum(points, 0))
 
 
 def projection_box(x: ArrayLike, hyperparams: tuple[ArrayLike, ArrayLike]) -> jax.Array:
@@ -79,11 +83,10 @@ def projection_box(x: ArrayLike, hyperparams: tuple[ArrayLike, ArrayLike]) -> ja
         >>> print(projection_box(jnp.asarray([-1.0, 0.3, 2.0]), (0.0, 1.0)))
         [0.  0.3 1. ]
     """
-    points = _as_points(x)
+    points, restore = _as_points(x)
     lower, upper = (jnp.asarray(bound) for bound in hyperparams)
-    is_empty = lower > upper
-    _raise_if_empty(is_empty, "the box is empty: a lower bound is above the upper one")
-    return jnp.where(is_empty, jnp.nan, jnp.clip(points, lower, upper))
+    message = "the box is empty: a lower bound is above the upper one"
+    return restore(_where_empty(lower > upper, jnp.clip(points, lower, upper), message))
 
 
 def projection_hypercube(x: ArrayLike, unit: ArrayLike = 1.0) -> jax.Array:
@@ -93,8 +96,9 @@ def projection_hypercube(x: ArrayLike, unit: ArrayLike = 1.0) -> jax.Array:
 
 def projection_linf_ball(x: ArrayLike, max_value: ArrayLike = 1.0) -> jax.Array:
     """Projection onto ‖x‖_∞ ≤ max_value."""
+    points, restore = _as_points(x)
     radius = _as_radius(max_value, "max_value")
-    return jnp.clip(_as_points(x), -radius, radius)
+    return restore(jnp.clip(points, -radius, radius))
 
 
 def projection_simplex(x: ArrayLike, value: ArrayLike | None = 1.0) -> jax.Array:
@@ -104,10 +108,11 @@ def projection_simplex(x: ArrayLike, value: ArrayLike | None = 1.0) -> jax.Array
         >>> print(projection_simplex(jnp.asarray([1.0, 0.5, -3.0])))
         [0.75 0.25 0.  ]
     """
+    points, restore = _as_points(x)
     total = _as_radius(1.0 if value is None else value)
     is_point = total == 0
-    p: jax.Array = Simplex().project(_as_points(x) / jnp.where(is_point, 1, total))
-    return jnp.where(is_point, 0, total * p)
+    p: jax.Array = Simplex().project(points / jnp.where(is_point, 1, total))
+    return restore(jnp.where(is_point, 0, total * p))
 
 
 def projection_sparse_simplex(
@@ -125,19 +130,19 @@ def projection_sparse_simplex(
         >>> print(projection_sparse_simplex(jnp.asarray([0.25, 0.5, 0.125]), 2))
         [0.375 0.625 0.   ]
     """
-    points = _as_points(x)
+    points, restore = _as_points(x)
     if not 1 <= max_nz <= points.shape[-1]:
         raise ValueError(f"max_nz must be between 1 and {points.shape[-1]}, got {max_nz}")
     top = jax.lax.approx_max_k if use_approx_max_nz else jax.lax.top_k
     values, indices = top(points, max_nz)
     p = projection_simplex(values, value)
-    return jnp.put_along_axis(jnp.zeros_like(points), indices, p, axis=-1, inplace=False)
+    return restore(jnp.put_along_axis(jnp.zeros_like(points), indices, p, axis=-1, inplace=False))
 
 
 def projection_l1_sphere(x: ArrayLike, value: ArrayLike = 1.0) -> jax.Array:
     """Projection onto ‖x‖₁ = value."""
-    points = _as_points(x)
-    return jnp.where(points < 0, -1, 1) * projection_simplex(jnp.abs(points), value)
+    points, restore = _as_points(x)
+    return restore(jnp.where(points < 0, -1, 1) * projection_simplex(jnp.abs(points), value))
 
 
 def projection_l1_ball(x: ArrayLike, max_value: ArrayLike = 1.0) -> jax.Array:
@@ -147,22 +152,30 @@ def projection_l1_ball(x: ArrayLike, max_value: ArrayLike = 1.0) -> jax.Array:
         >>> print(projection_l1_ball(jnp.asarray([-2.0, 1.5])))
         [-0.75  0.25]
     """
-    points = _as_points(x)
+    points, restore = _as_points(x)
     is_inside = jnp.sum(jnp.abs(points), axis=-1, keepdims=True) <= jnp.asarray(max_value)
-    return jnp.where(is_inside, points, projection_l1_sphere(points, max_value))
+    return restore(jnp.where(is_inside, points, projection_l1_sphere(points, max_value)))
 
 
-def _norm(points: jax.Array) -> jax.Array:
-    """‖x‖₂, with a derivative of zero at zero."""
-    square = jnp.sum(points * points, axis=-1, keepdims=True)
-    return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1)), 0)
+def _root_of_size(x: jax.Array) -> jax.Array:
+    """√max |x_i| of each row, 1 for zero, as a constant; x over it, twice, has squares."""
+    top = jnp.max(jnp.abs(jax.lax.stop_gradient(x)), axis=-1, keepdims=True)
+    return jnp.sqrt(jnp.where(top > 0, top, 1))
+
+
+def _polar(x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """x/‖x‖₂ and ‖x‖₂; of zero both are zero, and so is the derivative of the latter."""
+    root = _root_of_size(x)
+    x = x / root / root
+    square = jnp.sum(x * x, axis=-1, keepdims=True)
+    norm = jnp.sqrt(jnp.where(square > 0, square, 1))
+    return x / norm, jnp.where(square > 0, norm * root * root, 0)
 
 
 def projection_l2_sphere(x: ArrayLike, value: ArrayLike = 1.0) -> jax.Array:
     """Projection onto ‖x‖₂ = value; zero stays where it is."""
-    points = _as_points(x)
-    norm = _norm(points)
-    return points * (_as_radius(value) / jnp.where(norm > 0, norm, 1))
+    points, restore = _as_points(x)
+    return restore(_polar(points)[0] * _as_radius(value))
 
 
 def projection_l2_ball(x: ArrayLike, max_value: ArrayLike = 1.0) -> jax.Array:
@@ -172,16 +185,19 @@ def projection_l2_ball(x: ArrayLike, max_value: ArrayLike = 1.0) -> jax.Array:
         >>> print(projection_l2_ball(jnp.asarray([3.0, 4.0])).round(3))
         [0.6 0.8]
     """
-    points = _as_points(x)
-    is_inside = _norm(points) <= jnp.asarray(max_value)
-    return jnp.where(is_inside, points, projection_l2_sphere(points, max_value))
+    points, restore = _as_points(x)
+    direction, norm = _polar(points)
+    is_inside = norm <= jnp.asarray(max_value)
+    return restore(jnp.where(is_inside, points, direction * _as_radius(max_value)))
 
 
-def _distance(x: jax.Array, hyperparams: tuple[ArrayLike, ArrayLike]) -> tuple[jax.Array, ...]:
-    """⟨a, x⟩ − b in units of ⟨a, a⟩, (…, 1), and a."""
+def _from_plane(x: jax.Array, hyperparams: tuple[ArrayLike, ArrayLike]) -> tuple[jax.Array, ...]:
+    """The vector from the nearest point of ⟨a, x⟩ = b to x, and ⟨a, x⟩ − b in some unit, (…, 1)."""
     a, b = (jnp.asarray(parameter, x.dtype) for parameter in hyperparams)
-    products = jnp.sum(a * x, axis=-1) - b
-    return (products / jnp.sum(a * a, axis=-1))[..., None], a
+    root = _root_of_size(a)
+    a, b = a / root / root, b / root[..., 0] / root[..., 0]
+    distance = (jnp.sum(a * x, axis=-1) - b)[..., None]
+    return distance / jnp.sum(a * a, axis=-1, keepdims=True) * a, distance
 
 
 def projection_hyperplane(x: ArrayLike, hyperparams: tuple[ArrayLike, ArrayLike]) -> jax.Array:
@@ -191,26 +207,24 @@ def projection_hyperplane(x: ArrayLike, hyperparams: tuple[ArrayLike, ArrayLike]
         >>> print(projection_hyperplane(jnp.asarray([1.0, 2.0]), (jnp.asarray([1.0, 1.0]), 1.0)))
         [0. 1.]
     """
-    points = _as_points(x)
-    distance, a = _distance(points, hyperparams)
-    return points - distance * a
+    points, restore = _as_points(x)
+    return restore(points - _from_plane(points, hyperparams)[0])
 
 
 def projection_halfspace(x: ArrayLike, hyperparams: tuple[ArrayLike, ArrayLike]) -> jax.Array:
     """Projection onto ⟨a, x⟩ ≤ b, for ``hyperparams=(a, b)``."""
-    points = _as_points(x)
-    distance, a = _distance(points, hyperparams)
-    return jnp.where(distance > 0, points - distance * a, points)
+    points, restore = _as_points(x)
+    offset, distance = _from_plane(points, hyperparams)
+    return restore(jnp.where(distance > 0, points - offset, points))
 
 
-def _or_nan(
-    p: jax.Array, x: jax.Array, is_inside: jax.Array, message: str, raises: bool
+def _where_found(
+    is_inside: jax.Array, p: jax.Array, x: jax.Array, message: str, raises: bool
 ) -> jax.Array:
-    """p, and NaN in rows without an answer; or an error, unless JAX traces the values."""
+    """p, and NaN for points x that have NaN, or that no point of the set was found for."""
     is_known = ~jnp.any(jnp.isnan(x), axis=-1)
-    is_empty = is_known & ~is_inside
-    if raises and is_concrete(is_empty) and bool(jnp.any(is_empty)):
-        raise ValueError(message)
+    if raises:
+        p = _where_empty((is_known & ~is_inside)[..., None], p, message)
     return jnp.where((is_known & is_inside)[..., None], p, jnp.nan)
 
 
@@ -233,7 +247,7 @@ def projection_affine_set(x: ArrayLike, hyperparams: tuple[ArrayLike, ArrayLike]
         [0.333 0.667 0.333]
     """
     matrix, vector = hyperparams
-    nothing = jnp.zeros((0, _as_points(x).shape[-1])), jnp.zeros(0)
+    nothing = jnp.zeros((0, _as_points(x)[0].shape[-1])), jnp.zeros(0)
     return projection_polyhedron(x, (matrix, vector, *nothing))
 
 
@@ -261,16 +275,15 @@ def projection_polyhedron(
         >>> print(jnp.array_str(p, precision=3))
         [0.5 0.45 0.05]
     """
-    given = _as_points(x)
-    points = working_precision(given)
+    points, restore = _as_points(x)
     equations = _as_equations(*hyperparams[:2], points, "A and b")
     inequalities = _as_equations(*hyperparams[2:], points, "G and h")
     rows, levels = map(jnp.concatenate, zip(equations, inequalities, strict=True))
     if len(levels) == 0:
-        return given
+        return restore(points)
     p, is_inside = nearest_of_rows(points, rows, levels, len(equations[1]))
     message = "the polyhedron is empty: no point fulfils A x = b and G x <= h"
-    return _or_nan(p, points, is_inside, message, check_feasible).astype(given.dtype)
+    return restore(_where_found(is_inside, p, points, message, check_feasible))
 
 
 def projection_box_section(
@@ -294,8 +307,7 @@ def projection_box_section(
         >>> print(projection_box_section(jnp.asarray([0.2, 0.9, 0.0]), hyperparams))
         [0.36 1.   0.32]
     """
-    given = _as_points(x)
-    points = working_precision(given)
+    points, restore = _as_points(x)
     alpha, beta, w, c = (jnp.asarray(parameter, points.dtype) for parameter in hyperparams)
     alpha, beta, w = (jnp.broadcast_to(bound, points.shape) for bound in (alpha, beta, w))
     c = jnp.broadcast_to(c, points.shape[:-1])[..., None]
@@ -315,7 +327,7 @@ def projection_box_section(
     size = jnp.sum(jnp.abs(products) + jnp.abs(w * points), axis=-1) + jnp.abs(c[..., 0])
     is_inside = error <= membership_tolerance(p) * size
     message = "the box section is empty: no point of the box alpha <= x <= beta has ⟨w, x⟩ = c"
-    return _or_nan(p, points, is_inside, message, check_feasible).astype(given.dtype)
+    return restore(_where_found(is_inside, p, points, message, check_feasible))
 
 
 def _sides(
@@ -388,21 +400,24 @@ def _onto_plans(
     entries: Entries, sim_matrix: ArrayLike, marginals: tuple[ArrayLike, ArrayLike]
 ) -> jax.Array:
     """The plan whose entries are p(s), at s = scores − u − v."""
-    x = _as_points(sim_matrix, "sim_matrix")
+    x, restore = _as_points(sim_matrix, "sim_matrix")
     a, b = (jnp.asarray(sums, x.dtype) for sums in marginals)
-    if x.ndim < 2 or x.shape[-2:] != (a.shape[-1], b.shape[-1]):
+    if x.shape[-2:] != a.shape + b.shape:
         raise ValueError(
-            f"sim_matrix must have shape (…, {a.shape[-1]}, {b.shape[-1]}) to go with the "
-            f"marginals, got {x.shape}"
+            f"sim_matrix must have shape (…, n, m) to go with marginals (n,) and (m,), got "
+            f"{x.shape}, {a.shape} and {b.shape}"
         )
+    totals = jnp.sum(a), jnp.sum(b)
+    is_off = jnp.abs(totals[0] - totals[1]) > membership_tolerance(x) * totals[0]
+    is_empty = is_off | jnp.any(a <= 0) | jnp.any(b <= 0)
+    a = _where_empty(is_empty, a, "marginals must be positive and have the same total")
     fixed = [jax.lax.stop_gradient(array) for array in (x, a, b)]
     s = solve_potentials(entries, *fixed)
     p, d = entries.point(s)
     # zeros, but not to those who differentiate
     dx, da, db = (array - still for array, still in zip((x, a, b), fixed, strict=True))
     alpha, beta = solve_sums(d, da + jnp.zeros_like(d[..., 0]), db + jnp.zeros_like(d[..., 0, :]))
-    out: jax.Array = p + tangent(d, dx) + d * (alpha[..., None] + beta[..., None, :])
-    return out
+    return restore(p + tangent(d, dx) + d * (alpha[..., None] + beta[..., None, :]))
 
 
 def _unit_marginals(sim_matrix: ArrayLike) -> tuple[jax.Array, jax.Array]:

@@ -10,7 +10,7 @@ from jax.scipy.special import logsumexp
 from ..losses import Loss
 from ..sets._base import membership_tolerance
 from . import _derivatives
-from ._arguments import Scores
+from ._arguments import Scores, as_classes
 
 __all__ = ["SparseTargets"]
 
@@ -112,13 +112,14 @@ def loss_at_lists(loss: Loss, scores: Scores, targets: SparseTargets) -> jax.Arr
     k, batch = scores.theta.shape[-1], scores.theta.shape[:-1]
     n = math.prod(batch)
     theta = scores.theta.reshape(n, k)
-    classes = jnp.asarray(targets.indices).reshape(n, -1).astype(jnp.int32)
-    values = targets.proportions(theta.dtype).reshape(n, classes.shape[1])
-    is_empty = jnp.all(classes < 0, axis=-1)
-    is_outside = jnp.any(classes >= k, axis=-1)
+    indices = jnp.asarray(targets.indices).reshape(n, jnp.shape(targets.indices)[-1])
+    values = targets.proportions(theta.dtype).reshape(indices.shape)
+    classes, is_class = as_classes(indices, k)
+    is_empty = jnp.all(indices < 0, axis=-1)
+    is_outside = jnp.any(~is_class & (indices >= 0), axis=-1)
     rows = jnp.arange(n)[:, None]
     # what is not a class has its place in one more column
-    place = jnp.where((classes < 0) | (classes >= k), k, classes)
+    place = jnp.where(is_class, classes, k)
     if loss.regularizer.entmax_alpha == 1:
         left = jnp.zeros((n, 1), theta.dtype)
         if targets.rest == "bucket":

@@ -130,7 +130,7 @@ def _launcher(module: str = "launch") -> Any:
 
 def takes_columns(theta: Tensor) -> bool:
     """True if kernels read the columns of scores (outer, k, inner) without a copy."""
-    return bool(_launcher().takes_columns(*theta.shape[1:]))
+    return bool(_launcher("plan").takes_columns(*theta.shape[1:]))
 
 
 def takes_transforms(target: Target, call: LossCall) -> bool:

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from ..engines import BoundLoss, CoreLoss, DenseTargets, Labels, NoTargets, RowBlocks, bind_trusted
 from ..engines.rows import BlockTask, Output
-from ..engines.table import find_entry, load_kernel, numba_compiles
+from ..engines.table import find_compiled, load_kernel, numba_compiles
 from ..engines.targets import FloatArray, Scratch, SparseTargets, TargetForm
 from ..regularizers import Indicator
 from ..sets import Simplex
@@ -66,20 +66,11 @@ class _Buffers(threading.local):
 _BUFFERS = _Buffers()
 
 
-class _OneBlock(RowBlocks):
-    """Few rows, by this thread alone: anything else would take longer than the rows themselves."""
-
-    def _for_each_block(self, work: Callable[[slice, Scratch], None]) -> None:
-        work(slice(0, self.kernel.targets.shape[0]), _BUFFERS.scratch)
-
-
 @functools.lru_cache(maxsize=256)
 def _load(omega: str, is_link: bool = False) -> Any:
     """What makes the compiled kernel of the losses of a regularizer, or of its link, or None."""
-    entry = find_entry("numba", regularizer_of(omega))
-    if entry is None or (is_link and not entry.has_link) or not numba_compiles():
-        return None
-    return load_kernel(entry.kernel)
+    entry = find_compiled(regularizer_of(omega), is_link=is_link)
+    return load_kernel(entry.kernel) if entry is not None and numba_compiles() else None
 
 
 class _CpuRows:
@@ -111,7 +102,7 @@ class _CpuRows:
         if make is None:
             self._bound = bind_trusted(*loss, n_threads, "numpy")
         elif theta.numel() <= _MAX_BLOCK:
-            self._bound = _OneBlock(make(*loss), 1, self.stats)
+            self._bound = RowBlocks(make(*loss), 1, self.stats, _BUFFERS.scratch)
         else:
             self._bound = RowBlocks(make(*loss), n_threads, self.stats)
 
@@ -417,7 +408,7 @@ def compute_few_labels(
     scratch = _BUFFERS.scratch
     values, rows = scratch.array("values", (n,), x.dtype), np.empty((n, k), x.dtype)
     task = BlockTask(Output.GRADIENT, slice(0, n), x, values, rows, scratch)
-    total = kernel.sum_losses(task, float(divisor))
+    total = kernel.run(task, float(divisor))
     if math.isnan(total):
         return None
     return torch.from_numpy(np.asarray(total, x.dtype)), torch.from_numpy(rows)

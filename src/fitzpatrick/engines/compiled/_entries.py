@@ -84,7 +84,7 @@ class EntryKernel(CompiledKernel):
 
     formula: Any
 
-    def _call(self, task: BlockTask) -> None:
+    def run(self, task: BlockTask) -> None:
         output, rows, theta, value, out, scratch, _ = task
         y = usable(self.targets.dense(rows, scratch))
         buffers = tuple(scratch.stack("entries", 3, (max(_CHUNK, theta.shape[1]),), np.float64))

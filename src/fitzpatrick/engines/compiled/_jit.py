@@ -5,8 +5,8 @@ take that as an argument: Numba compiles a loop for each class of formulas, with
 inlined, and passes the numbers at run time.
 
 Numba keeps what it compiled beside the source, or in the user's own cache folder, and looks for it
-under the function's name. A function of this folder may hold inlined code of another file, so the
-name ends with a digest of all of them.
+under the function's name. A function of this folder may hold inlined code or numbers of another
+file, so the name ends with a digest of all of them.
 """
 
 import functools
@@ -21,8 +21,15 @@ from numba.extending import overload_method
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_SOURCES = sorted(Path(__file__).parent.glob("*.py"))
-_DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in _SOURCES)).hexdigest()[:12]
+_HERE = Path(__file__).parent
+# the last three hold formulas and numbers that compiled code takes in
+SOURCES = [
+    *sorted(_HERE.glob("*.py")),
+    _HERE.parent / "negentropy.py",
+    _HERE.parents[1] / "_root.py",
+    _HERE.parents[1] / "regularizers" / "tsallis.py",
+]
+_DIGEST = hashlib.sha256(b"".join(path.read_bytes() for path in SOURCES)).hexdigest()[:12]
 
 _EXACT: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}, "forceinline": True}
 _ANY_ORDER = {**_EXACT, "fastmath": {"contract", "reassoc"}}
@@ -59,7 +66,7 @@ _DEFAULTS: dict[str, Any] = {
 
 
 def _declare(name: str, n_arguments: int) -> None:
-    """Let compiled code call the method of that name, with so many numbers, of a NamedTuple."""
+    """Let compiled code call a method of a NamedTuple by its name and number of arguments."""
 
     def find(formula: Any) -> Any:
         return getattr(formula.instance_class, name, _DEFAULTS.get(name))

@@ -15,7 +15,7 @@ from ._stats import row_stats
 
 # as numbers that compiled code knows
 GRADIENT, Y_STAR, SLOPE = (int(output) for output in Output)
-# in place of by-products that nobody asked for
+# in place of by-products that are not asked for
 NO_STATS = np.empty((0, 4))
 # Exponentials of this many scores stay in the second-level cache.
 _STATS_SCORES = 1 << 14
@@ -32,15 +32,15 @@ def usable(x: Any, dtype: DTypeLike | None = None) -> Any:
 class CompiledKernel(RowKernel):
     """Rows of one loss by compiled code, which computes in float64 whatever the scores are.
 
-    It leaves NaN as the loss of a row that holds something it does not know. The core computes
-    that row, and all between the first and the last such row of a block.
+    NaN as the loss of a row says that the row holds something that compiled code does not know. The
+    core computes all rows from the first such row of a block to the last.
     """
 
     block_bytes: ClassVar[int] = 1 << 20
     knows_stats: ClassVar[bool] = False  # True if its own pass writes them
 
     @abstractmethod
-    def _call(self, task: BlockTask) -> None:
+    def run(self, task: BlockTask) -> Any:
         """Call the compiled code on contiguous arrays that may be written to."""
 
     def compute(self, task: BlockTask) -> None:
@@ -48,7 +48,7 @@ class CompiledKernel(RowKernel):
         own_value = _buffer(value, "value", theta.shape[:1], theta.dtype, task.scratch)
         own_out = _buffer(out, "out", theta.shape, theta.dtype, task.scratch)
         whole = task._replace(theta=theta, value=own_value, out=own_out)
-        self._call(whole)
+        self.run(whole)
         if task.stats is not None and not self.knows_stats:
             lists = support_lists(self.targets, task.rows, task.scratch)
             k = theta.shape[1]

@@ -133,10 +133,7 @@ class LabelKernel(CompiledKernel):
     link_formula: ClassVar[Softmax] = Softmax(0.0)
     knows_stats: ClassVar[bool] = True
 
-    def _call(self, task: BlockTask) -> None:
-        self.sum_losses(task, 1.0)
-
-    def sum_losses(self, task: BlockTask, divisor: float) -> float:
+    def run(self, task: BlockTask, divisor: float = 1.0) -> float:
         """As in :class:`~fitzpatrick.engines.compiled._simplex.SimplexKernel`."""
         output, rows, theta, value, out, scratch, stats = task
         assert isinstance(self.targets, Labels)

@@ -7,8 +7,9 @@ maximizer is :math:`e^{t_i - \lambda}` at those and p = c y/ω at the others, wh
           \omega_i + \log \omega_i = \log(c y_i) - t_i + \lambda .
 
 Since :math:`\sum_i p_i e^{-\omega_i} = e^{\mathrm{lse}(t) - \lambda}`, Jensen's inequality with
-:math:`\sum_i p_i \omega_i = c \sum_i y_i = c` gives :math:`\mathrm{lse}(t) \le \lambda \le
-\mathrm{lse}(t) + c`. From the middle, Halley's method on log g triples the digits of λ in each
+:math:`\sum_i p_i \omega_i = c \sum_i y_i` gives :math:`\mathrm{lse}(t) \le \lambda \le
+\mathrm{lse}(t) + c \sum_i y_i`, where the targets sum to one, but for what rounding or a sum of
+small targets leaves. From the middle, Halley's method on log g triples the digits of λ in each
 pass, and each pass moves every ω to the new λ by one step of fourth order. With v = 1/(1 + ω),
 derivatives in λ are ω' = ωv, p' = −pv and p'' = pv²(2 − v). For c = 0 the root is lse(t). Rows are
 treated in groups, with their entries side by side in buffers that stay in the first-level cache.
@@ -20,6 +21,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..negentropy import LAST_STEP, MAX_PASSES, MIN_OMEGA, MIN_Y
 from ..rows import BlockTask
 from ._jit import loop
 from ._kernel import GRADIENT, NO_STATS, SLOPE, CompiledKernel, support_lists
@@ -29,17 +31,10 @@ from ._stats import finish_stats
 
 # A group has this many scores, and this many entries with y > 0, unless it is a single row.
 _SCORES, _ENTRIES = 1 << 14, 512
-# An ω below this does not matter beside 1: then p = e^(t − λ), whatever y is.
-_MIN_OMEGA = 1e-17
-# Targets and exponentials below this behave like it; its square is not zero.
-_MIN_Y = 1e-150
 # Below this tightness log(p/y) is a logarithm of its own.
 _MIN_FROM_ROOT = 0.25
-# λ is followed to the root by a second-order update of p, and an ω is off by 1/72 of the fourth
-# power of its last residual.
-_LAST_STEP, _LAST_RESIDUAL_POWER = 3e-6, 1e-15
-# More passes than any finite row needs.
-_MAX_PASSES = 50
+# An ω is off by 1/72 of the fourth power of its last residual.
+_LAST_RESIDUAL_POWER = 1e-15
 
 # Below, arrays are copied in loops: for an assignment to a slice Numba compiles a check of shapes
 # and the text of its error, which takes seconds.
@@ -82,8 +77,8 @@ def _start(own: Any, s: Any, y: Any, omega: Any) -> None:
     Targets are drawn in from where p does not depend on them.
     """
     for m in range(len(y)):
-        p = max(own[m], _MIN_Y)
-        known = max(y[m], max(_MIN_OMEGA * p, _MIN_Y))
+        p = max(own[m], MIN_Y)
+        known = max(y[m], max(MIN_OMEGA * p, MIN_Y))
         y[m] = known
         s[m] = log(known) - s[m]
         omega[m] = rough_omega(s[m])
@@ -118,10 +113,10 @@ def _halley(g: Any, first: Any, second: Any, step: Any) -> None:
 
 
 @loop
-def _follow(lse: Any, tightness: float, lam: Any, step: Any) -> None:
+def _follow(lowest: Any, highest: Any, lam: Any, step: Any) -> None:
     """λ moved by the step, within its bracket, and how far that was."""
     for i in range(len(step)):
-        there = min(max(lam[i] + step[i], lse[i]), lse[i] + tightness)
+        there = min(max(lam[i] + step[i], lowest[i]), highest[i])
         step[i] = there - lam[i]
         lam[i] = there
 
@@ -138,19 +133,21 @@ def _find_root(tightness: float, starts: Any, loss: Any, numbers: Any, entries: 
 
     The loss becomes the part of the entries with y = 0; NaN where no root was found.
     """
-    rest, lse, lam, step, g, first, second = numbers
+    rest, lse, lam, step, g, first, second, highest = numbers
     z, y, omega, p, v, power = entries
     n, base = len(loss), starts[0]
     for i in range(n):
         lam[i] = lse[i] + tightness / 2
-        factor = exp(-lam[i])
+        factor, sum_y = exp(-lam[i]), 0.0
         for m in range(starts[i] - base, starts[i + 1] - base):
             p[m] *= factor
             z[m] -= lam[i]
+            sum_y += y[m]
+        highest[i] = lse[i] + sum_y
     _start(p, z, y, omega)
     for m in range(len(power)):
         power[m] = 1.0
-    for number in range(_MAX_PASSES):
+    for number in range(MAX_PASSES):
         if number > 0:  # the start will do for a first step
             _advance(z, omega, power)
         _point(y, omega, p, v)
@@ -170,9 +167,9 @@ def _find_root(tightness: float, starts: Any, loss: Any, numbers: Any, entries: 
             if worst > _LAST_RESIDUAL_POWER:
                 is_done = False
         _halley(g, first, second, step)
-        _follow(lse, tightness, lam, step)
+        _follow(lse, highest, lam, step)
         for i in range(n):
-            if abs(step[i]) > _LAST_STEP:
+            if abs(step[i]) > LAST_STEP:
                 is_done = False
         if is_done:
             break
@@ -193,7 +190,7 @@ def _find_root(tightness: float, starts: Any, loss: Any, numbers: Any, entries: 
 @loop
 def _normalize(starts: Any, loss: Any, numbers: Any, entries: Any) -> None:
     """Find λ and p for c = 0: p = e^s; on exit z holds s = t − λ."""
-    rest, lse, lam, _, _, _, _ = numbers
+    rest, lse, lam, _, _, _, _, _ = numbers
     s, _, _, p, _, _ = entries
     base = starts[0]
     for i in range(len(loss)):
@@ -218,19 +215,19 @@ def _terms(tightness: float, targets: Any, entries: Any) -> None:
         # and for small c those of log c
         log_c = math.log(tightness)
         for m in range(len(y)):
-            known = max(targets[m], _MIN_Y)
-            ratio = known / max(p[m], _MIN_Y)
+            known = max(targets[m], MIN_Y)
+            ratio = known / max(p[m], MIN_Y)
             rho = log_c - z[m] + tightness * ratio
             z[m] = entropy_term(known, rho, p[m], ratio, tightness)
         return
     if tightness > 0:
         for m in range(len(y)):
-            known = max(targets[m], _MIN_Y)
-            ratio = known / max(p[m], _MIN_Y)
+            known = max(targets[m], MIN_Y)
+            ratio = known / max(p[m], MIN_Y)
             z[m] = entropy_term(known, -log(ratio), p[m], ratio, tightness)
         return
     for m in range(len(y)):
-        known = max(targets[m], _MIN_Y)
+        known = max(targets[m], MIN_Y)
         z[m] = entropy_term(known, z[m] - log(known), p[m], 0.0, 0.0)
 
 
@@ -269,12 +266,12 @@ def proportions(
 ) -> None:
     """Write the loss of each row, and what is asked for; NaN where a row needs the core.
 
-    The buffers are e, flat, for some rows of k, nine of one number for each of these rows, and six
+    The buffers are e, flat, for some rows of k, ten of one number for each of these rows, and six
     of one number for each of their entries with y > 0. The array of by-products is empty, or has a
     row for each.
     """
     n = len(theta)
-    top, total, rest, lse, lam, step, g, slope, bend = numbers
+    top, total, rest, lse, lam, step, g, slope, bend, highest = numbers
     t, y, work, p, v, power = entries
     first = 0
     while first < n:
@@ -293,7 +290,7 @@ def proportions(
             y[m] = tightness * own_targets[m]
         rows = last - first
         roots = rest[:rows], lse[:rows], lam[:rows], step[:rows]
-        of_rows = *roots, g[:rows], slope[:rows], bend[:rows]
+        of_rows = *roots, g[:rows], slope[:rows], bend[:rows], highest[:rows]
         loss = total[:rows]
         if tightness > 0:
             _find_root(tightness, edges, loss, of_rows, used)
@@ -321,14 +318,14 @@ class ProportionKernel(CompiledKernel):
 
     knows_stats: ClassVar[bool] = True
 
-    def _call(self, task: BlockTask) -> None:
+    def run(self, task: BlockTask) -> None:
         output, rows, theta, value, out, scratch, stats = task
         lists = support_lists(self.targets, rows, scratch)
         k = theta.shape[1]
         most = max(1, _SCORES // k)
         longest = int(np.diff(lists[0]).max(initial=0))
         e = scratch.array("e", (most * k,), np.float64)
-        numbers = tuple(scratch.stack("numbers", 9, (most,), np.float64))
+        numbers = tuple(scratch.stack("numbers", 10, (most,), np.float64))
         entries = tuple(scratch.stack("entries", 6, (max(_ENTRIES, longest),), np.float64))
         buffers = e, numbers, entries, NO_STATS if stats is None else stats
         proportions(theta, *lists, self.tightness, int(output), value, out, *buffers)

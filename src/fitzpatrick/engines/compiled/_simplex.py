@@ -6,8 +6,8 @@ with s less by 1/β. The formulas of a regularizer at a tightness c say what New
 
 - ``power`` is β, ``reach`` how far τ is below a score whose p is one, and ``equal(k)`` how far it
   is below k equal scores;
-- ``shifts``: whether ``shift(y)`` is added to the scores of entries with y > 0;
-- ``bends``: whether y has more of a say in those entries;
+- ``shifts`` is true if ``shift(y)`` is added to the scores of entries with y > 0;
+- ``bends`` is true if p depends on y at those entries in another way, too;
 - ``part(s)`` and ``own_part(s, y)`` are an entry's parts of the sum and of its slope in s, for
   y = 0 and for y > 0, and ``step(sum, slope)`` is Newton's step for τ;
 - ``others(s)`` and ``own(s, y)`` are p and the loss of an entry, for y = 0 over ``cost``;
@@ -192,10 +192,7 @@ class SimplexKernel(CompiledKernel):
         """What knows the slope of the link, at c = 0."""
         return self.formula
 
-    def _call(self, task: BlockTask) -> None:
-        self.sum_losses(task, 1.0)
-
-    def sum_losses(self, task: BlockTask, divisor: float) -> float:
+    def run(self, task: BlockTask, divisor: float = 1.0) -> float:
         """Compute a block and return the sum of the losses; it is divided, and so are the outputs.
 
         NaN where a row needs the core, or has a label that is no class.

@@ -3,8 +3,9 @@
 Importing this package loads neither torch nor triton:
 
 - ``specs``: which regularizers have kernels, and the numbers that tell the kernels apart
-- ``scale``, ``targets``: the arguments of an engine, which need torch alone
-- ``launch``: the engine's functions; ``plan``: the kernel, grid and block sizes for a problem
-- ``labels``, ``proportions``: the kernels; ``weights``: row weights and the scaling of rows
-- ``formulas``, ``root``, ``tiles``, ``math``: what the kernels are made of
+- ``launch``, ``link_launch``, ``entry_launch``, ``attention_launch``: functions of tensors;
+  ``plan``: the kernel and block sizes for a problem; ``bound``: losses at fixed targets
+- ``labels``, ``lists``, ``proportions``, ``tsallis``, ``entries``, ``links``, ``probabilities``,
+  ``isotonic``, ``attention``: the kernels
+- ``formulas``, ``passes``, ``root``, ``tiles``, ``transform``, ``weights``, ``math``: their parts
 """

@@ -26,8 +26,8 @@ class KernelHessian(HessianOperator):
 class KernelLoss(BoundLoss):
     """A loss bound to targets (n, k).
 
-    The kernel gives values and gradient y* − y; the Hessian follows from y* and y. Solvers ask for
-    both at the same scores, so that the latest answer is remembered.
+    The kernel gives values and the gradient y* − y; the Hessian follows from y* and y. Solvers ask
+    for both at the same scores: the latest answer is kept.
     """
 
     def __init__(self, omega: Regularizer, tightness: float, y: Array, kernel: str) -> None:
@@ -39,7 +39,7 @@ class KernelLoss(BoundLoss):
     def _solve(self, theta: Array) -> tuple[Array, Array]:
         if self._latest is not None:
             scores, version, answer = self._latest
-            if scores is theta and version == theta._version:  # nobody has written to it since
+            if scores is theta and version == theta._version:  # its values have not changed
                 return answer
         self._latest = None  # its memory is needed
         answer = launch.launch_loss(theta, self._y, 1, self._kernel, self._tightness, -1)

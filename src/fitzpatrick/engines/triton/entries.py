@@ -1,15 +1,15 @@
 r"""Kernels for losses that are sums over entries: squared, clipped, sigmoid and Poisson.
 
-Every entry is by itself: with its score θ and target y, at the tightness c,
+Entries are independent: with the score θ and the target y of one, at the tightness c,
 
 - squared norm on an interval: p is (θ + c y)/(1 + c), clipped, and the loss is
   (1 + c)/2 (p − y)² + (p − y) ν, where ν = θ + c y − (1 + c) p is what was clipped;
-- Poisson: that of the negative entropy in :mod:`.formulas`, with c in the place of τ;
+- Poisson: the loss of the negative entropy in :mod:`.formulas`, with c in place of τ;
 - sigmoid: p = σ(u) with u + a e^u − b e^−u + a − b = θ, a = c (1 − y), b = c y. For a label 0 or 1
   it is the logistic loss of two classes, which has a closed form.
 
-Scores and targets are read once; the loss is summed within a program where nobody asks for each
-entry's.
+Scores and targets are read once. A program sums its losses, unless the loss of each entry is asked
+for.
 """
 
 # mypy: disable-error-code="misc,no-untyped-def,no-any-return"

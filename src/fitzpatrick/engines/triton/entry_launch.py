@@ -48,24 +48,12 @@ class EntryOptions(KernelOptions):
 
 
 @functools.lru_cache(maxsize=1024)
-def _plan_for(
-    call: EntryCall, mode: str, dtype: torch.dtype, weighted: bool, pos_weighted: bool
-) -> Plan:
-    kind, *bounds = call.kernel.split(":")
+def plan_entries(kernel: str, dtype: torch.dtype, **given: Any) -> Plan:
+    """How to compute entries by a kernel of the table, with those of its options."""
+    kind, *bounds = kernel.split(":")
     lower, upper = map(float, bounds or ("-inf", "inf"))
-    options = EntryOptions(
-        kind=kind,
-        lower=lower,
-        upper=upper,
-        mode=mode,
-        refine=2 if dtype == torch.float64 else 1,
-        **arithmetic(dtype),
-        weighted=weighted,
-        pos_weighted=pos_weighted,
-        with_value=call.with_value,
-        with_gradient=call.with_gradient,
-        summed=call.is_summed,
-    )
+    refine = 2 if dtype == torch.float64 else 1
+    options = EntryOptions(kind, lower, upper, refine=refine, **arithmetic(dtype), **given)
     return Plan(entry_losses, {"o": options, "num_warps": 4})
 
 
@@ -99,16 +87,20 @@ def entry_loss(
     gradients = torch.empty_like(theta) if call.with_gradient else theta.new_empty(0)
     if n == 0:
         return values, gradients
-    tightness = call.tightness
-    mode = {0.0: "zero", 1.0: "one"}.get(tightness, "other")
-    # the plan serves every tightness of a mode
-    plan = _plan_for(
-        call._replace(tightness=0.0), mode, theta.dtype, weight is not None, pos_weight is not None
+    plan = plan_entries(
+        call.kernel,
+        theta.dtype,
+        mode={0.0: "zero", 1.0: "one"}.get(call.tightness, "other"),
+        weighted=weight is not None,
+        pos_weighted=pos_weight is not None,
+        with_value=call.with_value,
+        with_gradient=call.with_gradient,
+        summed=call.is_summed,
     )
     weight, *weight_strides = _strides(weight, k, theta)
     pos_weight, *pos_strides = _strides(pos_weight, k, theta)
     launch(
         plan, (programs,), (theta, target, weight, pos_weight, values, gradients),
-        (n, k, *weight_strides, *pos_strides, divisor), (tightness,),
+        (n, k, *weight_strides, *pos_strides, divisor), (call.tightness,),
     )  # fmt: skip
     return values if call.is_summed else values.reshape(theta.shape if size else 0), gradients

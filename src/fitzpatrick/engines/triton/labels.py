@@ -244,7 +244,7 @@ def without_own(x, cols, block, own, word, o: tl.constexpr):
 def running_sums(scores, o: tl.constexpr):
     """The maximum, Σ e^d and Σ e^d d of d = θ − maximum over the blocks, for each place of a tile.
 
-    The latter is zero if nobody asks for numbers of the rows.
+    The latter is zero if numbers of the rows are not asked for.
     """
     start, groups, own, given = scores
     tops = tl.full((o.groups,), float("-inf"), o.acc)

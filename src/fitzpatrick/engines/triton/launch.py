@@ -25,24 +25,13 @@ from .plan import (
     Problem,
     arithmetic,
     ceil_div,
-    is_interpreted,
     lanes_of,
     needs_care,
     plan_for,
-    takes_columns,
     working_dtype,
 )
 from .specs import parse_kernel
 from .weights import count_labels, scale_rows
-
-__all__ = [
-    "Extras",
-    "is_interpreted",
-    "launch_lists",
-    "launch_loss",
-    "scale_rows_",
-    "takes_columns",
-]
 
 Scale = Tensor | int | None
 # labels (n,), rows (n, k), lists (n, 2, m), or labels, base, share and own part of smoothed labels
@@ -162,8 +151,6 @@ def launch_loss(
     spec, alpha = parse_kernel(omega)
     extras = extras or Extras()
     lanes, peel = (1, False) if inner else lanes_of(theta, rows)
-    if form == "lists" and peel:
-        lanes, peel = 1, False
     unit = 1 if peel or alpha else lanes
     stride, divisor, parts = 0, 1, 1
     if scale is None:
@@ -174,28 +161,39 @@ def launch_loss(
         scale = values  # not read
     else:
         source, stride = "each", scale.stride(0)
-    mode = spec.mode(tightness, form == "labels")
     plan = plan_for(
         Problem(
-            spec.name, mode, form, k, inner, theta.dtype, lanes, peel, with_value, with_gradient,
-            source, parts,
-            needs_care(alpha, theta.dtype) if alpha else extras.needs_care(theta.dtype),
-            transform=extras.transform, learned=extras.by_factor is not None and with_gradient,
-            stats=extras.numbers is not None,
+            omega=spec.name,
+            k=k,
+            inner=inner,
+            dtype=theta.dtype,
+            mode=spec.mode(tightness, form == "labels"),
+            target=form,
+            with_value=with_value,
+            with_gradient=with_gradient,
+            scale=source,
+            parts=parts,
+            lanes=lanes,
+            peel=peel,
+            careful=needs_care(alpha, theta.dtype) if alpha else extras.needs_care(theta.dtype),
             listed=triton.next_power_of_2(rows.shape[-1] + 1) if form == "lists" else 0,
+            transform=extras.transform,
+            learned=extras.by_factor is not None and with_gradient,
+            stats=extras.numbers is not None,
         )
-    )  # fmt: skip
-    widths = inner or n, k // unit, theta.stride(0) // unit, gradients.stride(0) // unit
+    )
+    widths = k // unit, theta.stride(0) // unit, gradients.stride(0) // unit
+    weighing = stride, divisor
+    targets: tuple[Tensor, ...]
+    integers: tuple[int, ...]
     if form == "labels":
-        targets: tuple[Tensor, ...] = (rows,)
-        integers: tuple[int, ...] = (*widths, stride, divisor, ignore_index, plan.max_steps)
+        targets, integers = (rows,), (inner or n, *widths, *weighing, ignore_index)
     elif form == "lists":
         bits, bit_stride = _bits(theta, gradients, plan, in_place or extras.by_factor is not None)
-        targets = rows, bits
-        integers = n, rows.shape[2], *widths[1:], bit_stride, stride, divisor, plan.max_steps
+        targets, integers = (rows, bits), (n, rows.shape[2], *widths, bit_stride, *weighing)
     else:
         targets = rows, labels, mix
-        integers = *widths, rows.stride(0) // unit, stride, divisor, plan.max_steps
+        integers = inner or n, *widths, rows.stride(0) // unit, *weighing
     tensors: tuple[Tensor, ...] = (theta, *targets, scale, values, gradients)
     floats: tuple[float, ...] = (plan.tolerance, tightness)
     if alpha:
@@ -205,7 +203,7 @@ def launch_loss(
         tensors += tuple(values if x is None else x for x in others)  # nothing is read in its place
         floats = *floats, extras.cap
     programs = n // inner * ceil_div(inner, plan.rows) if inner else ceil_div(n, plan.rows)
-    launch(plan, (programs,), tensors, integers, floats)
+    launch(plan, (programs,), tensors, (*integers, plan.max_steps), floats)
     return values, gradients
 
 
@@ -214,7 +212,8 @@ def _bits(theta: Tensor, gradients: Tensor, plan: Plan, apart: bool) -> tuple[Te
 
     That is where the gradients will be, if there is room, unless bits have to be apart.
     """
-    lanes, groups = (getattr(x, "value", x) for x in (plan.options.lanes, plan.options.groups))
+    options = plan.constants["o"]
+    lanes, groups = (getattr(x, "value", x) for x in (options.lanes, options.groups))
     words = ceil_div(ceil_div(theta.shape[1], lanes * groups), 32 // lanes) * groups
     n_bytes = gradients.stride(0) * gradients.element_size()
     if len(gradients) and not apart and n_bytes % 4 == 0 and n_bytes >= 4 * words:

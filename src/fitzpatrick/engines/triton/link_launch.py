@@ -44,12 +44,12 @@ class RowMask(NamedTuple):
     """
 
     mask: Tensor
-    rows: int
-    matrices: int
-    outer: int
-    middle: int
-    inner: int
-    column: int
+    rows: int = 1
+    matrices: int = 1
+    outer: int = 0
+    middle: int = 0
+    inner: int = 0
+    column: int = 0
 
 
 @dataclass(frozen=True)
@@ -70,47 +70,34 @@ class LinkOptions(KernelOptions):
     groups: int = 0
 
 
-class _Rows(NamedTuple):
-    """Rows of one kind, which share a plan."""
-
-    power: int
-    k: int
-    inner: int
-    dtype: torch.dtype
-    lanes: int
-    careful: bool
-    masked: bool
-    with_alpha: bool
-    is_gradient: bool
-
-
 @functools.lru_cache(maxsize=4096)
-def _plan_for(rows: _Rows) -> Plan:
-    k, lanes, dtype = rows.k, rows.lanes, rows.dtype
-    limit = LIMITS.max_gradient_rows if rows.is_gradient else LIMITS.max_rows
-    if k > limit and not rows.inner:
-        kernel = wide_link_gradient_rows if rows.is_gradient else wide_link_rows
+def plan_links(
+    k: int,
+    inner: int,
+    dtype: torch.dtype,
+    *,
+    is_gradient: bool,
+    power: int,
+    lanes: int,
+    **given: bool,
+) -> Plan:
+    """How to compute links of rows of k classes, or their backward pass, with some options."""
+    limit = LIMITS.max_gradient_rows if is_gradient else LIMITS.max_rows
+    if k > limit and not inner:
+        kernel = wide_link_gradient_rows if is_gradient else wide_link_rows
         shape = tile_shape(k, lanes, dtype)
         shape["even"] = k % (shape["groups"] * lanes) == 0
     else:
-        kernel = link_gradient_rows if rows.is_gradient else link_rows
-        shape = column_shape(k, max(rows.inner, 1))
-        if not rows.inner:
-            height = max(1, (512 if rows.is_gradient else 256) // shape["block"])
+        kernel = link_gradient_rows if is_gradient else link_rows
+        shape = column_shape(k, max(inner, 1))
+        if not inner:
+            height = max(1, (512 if is_gradient else 256) // shape["block"])
             shape |= {"rows": height, "columns": False}
         shape["num_warps"] = min(32, max(1, shape["rows"] * shape["block"] // 1024))
     warps = shape.pop("num_warps")
-    options = LinkOptions(
-        power=rows.power,
-        lanes=lanes,
-        careful=rows.careful,
-        masked=rows.masked,
-        with_alpha=rows.with_alpha,
-        **arithmetic(dtype),
-        **shape,
-    )
-    tolerance = tolerance_of(dtype, is_smooth=rows.power == 2)
-    if rows.power == 0 and dtype.itemsize == 2:
+    options = LinkOptions(power, lanes, **arithmetic(dtype), **given, **shape)
+    tolerance = tolerance_of(dtype, is_smooth=power == 2)
+    if power == 0 and dtype.itemsize == 2:
         tolerance = 1e-4
     constants = {"o": options, "num_warps": warps}
     return Plan(kernel, constants, shape.get("rows", 1), max_steps(k, dtype), tolerance)
@@ -128,18 +115,17 @@ def _prepare(
 ) -> tuple[Plan, int, int, int, Tensor, int]:
     """A plan, programs, rows, lanes, and α as a tensor with its stride."""
     inner = x.shape[2] if x.ndim == 3 else 0
-    k = x.shape[1]
-    n = x.shape[0] * max(inner, 1)
+    n, k = x.shape[:2]
     lanes = 1 if inner else _lanes(k, *tensors)
-    # the α that have kernels of their own
-    power = 0 if isinstance(alpha, Tensor) else {2.0: 1, 1.5: 2}.get(alpha, 0)
-    careful = power == 0 and (isinstance(alpha, Tensor) or needs_care(alpha, x.dtype))
-    plan = _plan_for(_Rows(power, k, inner, x.dtype, lanes, careful, **options))
-    programs = x.shape[0] * ceil_div(inner, plan.rows) if inner else ceil_div(n, plan.rows)
     if isinstance(alpha, Tensor):
-        return plan, programs, inner or n, lanes, alpha, alpha.stride(0)
-    filled = x if power else _filled(alpha, x.device)
-    return plan, programs, inner or n, lanes, filled, 0
+        power, careful, stride = 0, True, alpha.stride(0)
+    else:
+        power = {2.0: 1, 1.5: 2}.get(alpha, 0)  # the α that have kernels of their own
+        careful, stride = power == 0 and needs_care(alpha, x.dtype), 0
+        alpha = x if power else _filled(alpha, x.device)
+    plan = plan_links(k, inner, x.dtype, power=power, lanes=lanes, careful=careful, **options)
+    programs = n * ceil_div(inner, plan.rows) if inner else ceil_div(n, plan.rows)
+    return plan, programs, inner or n, lanes, alpha, stride
 
 
 @functools.lru_cache(maxsize=64)
@@ -156,7 +142,7 @@ def row_mask(mask: Tensor, theta: Tensor) -> RowMask:
     """
     mask = mask.view(torch.uint8)
     if theta.ndim == 3:
-        return RowMask(mask.contiguous(), 1, 1, 0, 0, 0, 0)
+        return RowMask(mask.contiguous())
     axes: list[tuple[int, int]] = []
     for size, stride in zip(mask.shape[:-1], mask.stride()[:-1], strict=True):
         if axes and axes[-1][1] == size * stride:
@@ -177,9 +163,9 @@ def link(theta: Tensor, alpha: float | Tensor, mask: RowMask | None = None) -> T
     if theta.numel() == 0:
         return out
     plan, programs, n, lanes, alphas, stride = _prepare(
-        theta, alpha, (theta, out), masked=mask is not None, with_alpha=False, is_gradient=False
+        theta, alpha, (theta, out), masked=mask is not None, is_gradient=False
     )
-    given = mask or RowMask(theta, 1, 1, 0, 0, 0, 0)
+    given = mask or RowMask(theta)
     integers = n, theta.shape[1] // lanes, theta.stride(0) // lanes, stride, *given[1:]
     launch(
         plan, (programs,), (theta, alphas, given.mask, out), (*integers, plan.max_steps),
@@ -202,7 +188,7 @@ def link_gradient(
     if p.numel() == 0:
         return out, by_alpha.zero_()
     plan, programs, rows, lanes, alphas, stride = _prepare(
-        p, alpha, (p, upstream, out), masked=False, with_alpha=with_alpha, is_gradient=True
+        p, alpha, (p, upstream, out), with_alpha=with_alpha, is_gradient=True
     )
     integers = rows, p.shape[1] // lanes, p.stride(0) // lanes, upstream.stride(0) // lanes, stride
     launch(plan, (programs,), (p, upstream, alphas, out, by_alpha), integers)

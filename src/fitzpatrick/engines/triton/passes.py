@@ -172,7 +172,7 @@ def _moments_step(
 ):  # fmt: skip
     """The step of τ of the logistic loss from one pass over the row, backwards, and Newton's.
 
-    Also the lowest score, or ∞ if nobody asks for it. The pass is given the last block and leaves
+    Also the lowest score, or ∞ if it is not asked for. The pass is given the last block and leaves
     the first one.
     """
     m0 = tl.zeros((o.groups, 4 if o.lanes == 8 else o.lanes), o.acc)

@@ -47,35 +47,40 @@ class Limits:
 LIMITS = Limits()
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Rows of one kind, which share a plan.
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What is asked of a kernel of losses, and how its rows lie.
 
     ``target`` is "labels", "rows", "smoothed" or "weighted" (see :mod:`.tiles`), or "lists" of less
     than ``listed`` classes (a power of two). ``scale`` says where row weights come from (see
     :mod:`.weights`), in how many ``parts`` if they are counted. ``transform`` is what happens to
     the scores (see :mod:`.transform`); ``learned`` and ``stats`` ask for more numbers of each row.
-    ``inner`` is not 0 where scores have shape (outer, k, inner). ``lanes`` and ``peel`` say how
-    rows are aligned.
+    ``lanes`` and ``peel`` say how rows are aligned.
     """
 
-    omega: str
     mode: str
     target: str
-    k: int
-    inner: int
-    dtype: torch.dtype
-    lanes: int
-    peel: bool
     with_value: bool
     with_gradient: bool
     scale: str
     parts: int
+    lanes: int
+    peel: bool = False
     careful: bool = False
     listed: int = 0
     transform: str = ""
     learned: bool = False
     stats: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem(Request):
+    """Rows of one kind, which share a plan; classes lie in the middle axis if inner is not 0."""
+
+    omega: str
+    k: int
+    inner: int
+    dtype: torch.dtype
 
 
 @dataclass(frozen=True)
@@ -88,18 +93,11 @@ class KernelOptions:
             object.__setattr__(self, option.name, tl.constexpr(getattr(self, option.name)))
 
 
-@dataclass(frozen=True)
-class Options(KernelOptions):
-    """Those of the losses on the simplex."""
+@dataclass(frozen=True, kw_only=True)
+class Options(Request, KernelOptions):
+    """Those of the losses on the simplex: the request, and what the plan adds to it."""
 
     power: int
-    mode: str
-    target: str
-    with_value: bool
-    with_gradient: bool
-    scale: str
-    parts: int
-    lanes: int
     # arithmetic: its dtype, whether instructions of NVIDIA GPUs may be used, steps of ω (and rounds
     # of τ), and whether half precision allows a rough ω
     acc: Any
@@ -112,13 +110,7 @@ class Options(KernelOptions):
     block: int = 0
     columns: bool = False
     groups: int = 0
-    peel: bool = False
     guess: bool = False
-    careful: bool = False
-    listed: int = 0
-    transform: str = ""
-    learned: bool = False
-    stats: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,11 +123,6 @@ class Plan:
     max_steps: int = 0
     tolerance: float = 0.0
     launchers: dict[Any, Any] = field(default_factory=dict, compare=False)
-
-    @property
-    def options(self) -> Any:
-        """What a kernel of losses is compiled for."""
-        return self.constants["o"]
 
 
 def is_interpreted() -> bool:
@@ -174,9 +161,10 @@ def lanes_of(theta: Tensor, target: Tensor) -> tuple[int, bool]:
     is_even = k % lanes == 0 and theta.stride(0) % lanes == 0
     if target.ndim == 2:
         is_even = is_even and target.stride(0) % lanes == 0 and target.data_ptr() % 16 == 0
-    elif not is_even and k >= LIMITS.min_peel and (theta.stride(0) - k) % lanes == 0:
-        return lanes, True
-    return (lanes, False) if is_even else (1, False)
+    if is_even:
+        return lanes, False
+    peels = target.ndim == 1 and k >= LIMITS.min_peel and (theta.stride(0) - k) % lanes == 0
+    return (lanes, True) if peels else (1, False)
 
 
 def has_fast_instructions() -> bool:
@@ -234,27 +222,24 @@ def plan_for(problem: Problem) -> Plan:
     if "groups" in shape:
         kernel = wide_kernel
         shape["even"] = k % (lanes * shape["groups"]) == 0
-        shape["peel"] = problem.peel
         moderate = kernel is wide_proportion_rows and power == 0
         moderate = moderate and problem.mode in ("one", "other")
         shape["guess"] = moderate and not is_double and k >= LIMITS.min_guess
-    rows = shape.get("rows", 1)
-    shared = {name: getattr(problem, name) for name in _SHARED}
+    compiler: dict[str, Any] = {
+        name: shape.pop(name) for name in ("num_warps", "maxnreg") if name in shape
+    }
     options = Options(
+        **{option.name: getattr(problem, option.name) for option in fields(Request)},
         power=power,
         refine=2 if is_double else 1,
         **arithmetic(dtype),
         # the errors of a rough ω are multiplied by c
         rough=has_rows and is_half and k > LIMITS.max_precise and problem.mode != "beyond",
-        **{**shared, **{name: shape.pop(name) for name in _BLOCKS & shape.keys()}},
+        **shape,
     )
     tolerance = tolerance_of(dtype, is_smooth=power == 2 and not has_labels)
-    return Plan(kernel, {"o": options, **shape}, rows, max_steps(k, dtype), tolerance)
-
-
-_OPTIONS = {option.name for option in fields(Options)}
-_SHARED = _OPTIONS & {option.name for option in fields(Problem)}
-_BLOCKS = _OPTIONS & {"even", "rows", "block", "columns", "groups", "peel", "guess"}
+    rows = shape.get("rows", 1)
+    return Plan(kernel, {"o": options, **compiler}, rows, max_steps(k, dtype), tolerance)
 
 
 def _block_shape(k: int) -> dict[str, Any]:

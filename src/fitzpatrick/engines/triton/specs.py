@@ -17,7 +17,6 @@ class KernelSpec:
     """
 
     name: str
-    alpha: float  # of the Tsallis entropy, 0 where a kernel is told
     power: int
     label_modes: tuple[str, ...]
     row_modes: tuple[str, ...]
@@ -33,10 +32,10 @@ class KernelSpec:
 SPECS = {
     spec.name: spec
     for spec in (
-        KernelSpec("logistic", 1.0, 0, ("zero", "one"), ("zero", "one", "beyond")),
-        KernelSpec("sparsemax", 2.0, 1, (), ("zero",)),
-        KernelSpec("entmax15", 1.5, 2, (), ("zero", "one")),
-        KernelSpec("tsallis", 0.0, 0, ("zero",), (), takes_rows=False, takes_columns=False),
+        KernelSpec("logistic", 0, ("zero", "one"), ("zero", "one", "beyond")),
+        KernelSpec("sparsemax", 1, (), ("zero",)),
+        KernelSpec("entmax15", 2, (), ("zero", "one")),
+        KernelSpec("tsallis", 0, ("zero",), (), takes_rows=False, takes_columns=False),
     )
 }
 
@@ -46,6 +45,6 @@ MAX_PROPER_TIGHTNESS = 64.0
 
 
 def parse_kernel(kernel: str) -> tuple[KernelSpec, float]:
-    """The spec of a kernel of the table, and its parameter α, which is 0 where it has none."""
+    """The spec of a kernel of the table, and its parameter α, or 0 if it has none."""
     name, _, alpha = kernel.partition(":")
     return SPECS[name], float(alpha or 0)
