@@ -299,7 +299,7 @@ def test_errors(arguments, error, message):
         Negentropy(Transport((1.0, 2.0), (2.0, 1.0))),
         Bernoulli(CappedSimplex(2)),  # coins that share a sum
     ],
-    ids=repr,
+    ids=lambda omega: f"{type(omega).__name__} on {omega.domain!r}",
 )
 def test_regularizers_without_losses_of_order_n_say_so(omega):
     with pytest.raises(TypeError, match="no losses of order n; leave order out"):
