@@ -68,9 +68,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 @pytest.fixture(autouse=True, scope="module")
 def _bounded_memory() -> Iterator[None]:
-    """Give memory back after each module: JAX keeps all that it has compiled until it is told."""
+    """Give memory back after a module: JAX keeps all that it has compiled until it is told."""
     yield
-    memory.give_back()
+    memory.give_back_remains()
 
 
 def pytest_configure(config: pytest.Config) -> None:
