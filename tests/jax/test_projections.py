@@ -98,6 +98,8 @@ def test_parameters_are_keywords(name):
 def test_sizes_that_are_zero_or_whose_squares_overflow_or_vanish(dtype):
     slope = jax.grad(lambda x: fj.projection_l2_ball(x, 0.5).sum())(np.zeros(3, dtype))
     np.testing.assert_array_equal(slope, np.ones(3))
+    for bad in (np.inf, np.nan):
+        assert np.isnan(fj.projection_l2_ball(np.asarray([bad, 1, 0], dtype), 0.5)[0])
     info = np.finfo(dtype)
     for size in (info.max / 8, info.tiny * 8):
         x = np.asarray([3, 4, 0]) * size

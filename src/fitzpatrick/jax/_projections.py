@@ -168,8 +168,9 @@ def _polar(x: jax.Array) -> tuple[jax.Array, jax.Array]:
     root = _root_of_size(x)
     x = x / root / root
     square = jnp.sum(x * x, axis=-1, keepdims=True)
-    norm = jnp.sqrt(jnp.where(square > 0, square, 1))
-    return x / norm, jnp.where(square > 0, norm * root * root, 0)
+    has_size = square != 0  # NaN is not taken for zero
+    norm = jnp.sqrt(jnp.where(has_size, square, 1))
+    return x / norm, jnp.where(has_size, norm * root * root, 0)
 
 
 def projection_l2_sphere(x: ArrayLike, value: ArrayLike = 1.0) -> jax.Array:

@@ -125,7 +125,7 @@ def loss_at_lists(loss: Loss, scores: Scores, targets: SparseTargets) -> jax.Arr
         if targets.rest == "bucket":
             left = jnp.maximum(1 - jnp.sum(values, axis=-1, keepdims=True), 0)
             # where no class is left, a rounding error would have a loss of ∞
-            is_whole = jnp.sum(classes >= 0, axis=-1, keepdims=True) == k
+            is_whole = jnp.sum(is_class, axis=-1, keepdims=True) == k
             slack = membership_tolerance(targets.values) * math.sqrt(max(classes.shape[1], 1))
             left = jnp.where(is_whole & (left <= slack), 0, left)
         y = jnp.concatenate([values, jnp.where(is_empty[:, None], 1, left)], axis=-1)

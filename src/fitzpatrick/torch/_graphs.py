@@ -12,7 +12,8 @@ import torch
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# functions by name, each with the decorator of torch.compiler that a graph needs
+# Functions by name, each with the decorator of torch.compiler that a graph needs. All of them are
+# in modules that fitzpatrick.torch imports, so that none comes after the first traced graph.
 MARKS: dict[str, tuple[str, Callable[..., Any]]] = {}
 
 
@@ -21,13 +22,13 @@ def _marked(mark: str, function: F) -> F:
     MARKS[name] = mark, function
 
     @functools.wraps(function)
-    def call(*given: Any) -> Any:
+    def call(*given: Any, **options: Any) -> Any:
         if torch.compiler.is_compiling():
             # Dynamo imports a module for real and does not trace it
             from ._marked import FUNCTIONS
 
-            return FUNCTIONS[name](*given)
-        return function(*given)
+            return FUNCTIONS[name](*given, **options)
+        return function(*given, **options)
 
     return call  # type: ignore[return-value]
 

@@ -418,7 +418,7 @@ def _compute_linear_loss(*arguments: Any) -> tuple[Tensor, ...]:
     call = HeadCall(*arguments[8:-1])
     call = call._replace(tightness=as_number(call.tightness, arguments[-1]))
     loss, gradients = _solve(Layer(*arguments[:4]), parts, weight, call, wanted, upstream)
-    return loss, *(loss.new_empty(0) if g is None else g for g in gradients)
+    return loss, *(arguments[0].new_empty(0) if g is None else g for g in gradients)
 
 
 # for compilers

@@ -163,7 +163,9 @@ def _shared_class_loss(
     if not arguments.is_dtensor(input):
         check_group(options.process_group)
         if options.transform is not None:
-            transform = options.transform.with_shared_derivative(options.process_group)
+            transform = options.transform.with_shared_derivative(
+                options.process_group, input.device
+            )
             input = transform.apply(input)
         return _class_loss(omega, tightness, input, target, options)
     scores, target, options, as_dtensor = from_dtensors(input, target, options)
@@ -219,7 +221,7 @@ def _linear_class_loss(
             "weight; pass weight.detach()"
         )
     if transform is not None:
-        transform = transform.with_shared_derivative(options.process_group)
+        transform = transform.with_shared_derivative(options.process_group, input.device)
         layer, cap = layer.scaled_by(transform, is_whole=is_whole)
     options = options._replace(label_smoothing=rows.weighing.label_smoothing)
     call = _head_call(rows.call, input, options, cap)

@@ -166,11 +166,11 @@ class KeyPages:
                 alpha=alpha, query_offset=len(self) - n,
             )  # fmt: skip
             dtype, device, heads = working_dtype(query), query.device, t.query.shape[:3].numel()
-            least = numbers.alpha
-            if t.alpha is not None:
-                least = float(t.alpha.amin()) if heads else 2.0
-            if not least > 1:
-                raise ValueError(f"alpha must be above 1 and at most 2, got {least}")
+            orders = [numbers.alpha]
+            if t.alpha is not None:  # on a GPU nothing else has looked at them
+                orders = [float(order) for order in t.alpha.aminmax()] if heads else []
+            if wrong := [order for order in orders if not 1 < order <= 2]:
+                raise ValueError(f"alpha must be above 1 and at most 2, got {wrong[0]}")
             factor = numbers.scale if t.scale is None else t.scale[..., None, None].to(dtype)
             scaled = t.query.to(dtype) * factor
             ends = torch.full((n,), len(self), device=device) if t.span is None else t.span[2]

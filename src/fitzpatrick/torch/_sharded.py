@@ -347,7 +347,8 @@ class _SummedDerivative(Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> Gradients:
-        return all_reduce(upstream, "SUM", ctx.group), None
+        summed = all_reduce(upstream.detach(), "SUM", ctx.group)
+        return refuse_derivative(summed, ONE_DERIVATIVE, upstream), None
 
 
 def with_summed_derivative(number: Tensor, group: ProcessGroup) -> Tensor:

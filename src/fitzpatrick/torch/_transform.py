@@ -57,16 +57,18 @@ class Transform(NamedTuple):
         scale = scale.reshape(()) if isinstance(scale, Tensor) else scale
         return scale / self.temperature
 
-    def with_shared_derivative(self, group: "ProcessGroup | None") -> "Transform":
+    def with_shared_derivative(
+        self, group: "ProcessGroup | None", device: torch.device
+    ) -> "Transform":
         """These options where each process of a group has some of the classes.
 
-        The derivative in a learned scale is a sum over all of them.
+        The derivative in a learned scale is a sum over all of them, on the device of the scores.
         """
         if group is None or not isinstance(self.logit_scale, Tensor):
             return self
         from ._sharded import with_summed_derivative
 
-        return self._replace(logit_scale=with_summed_derivative(self.logit_scale, group))
+        return self._replace(logit_scale=with_summed_derivative(self.logit_scale.to(device), group))
 
     @property
     def in_kernel(self) -> "KernelTransform":
