@@ -498,6 +498,10 @@ def test_data_frames_by_a_recipe(tmp_path):
     nullable = pd.DataFrame({"x": [1, None], "z": ["2", None]}).convert_dtypes()
     with_gaps = Columns(tuple(replace(one, fill=9.0) for one in columns.items))
     assert frame_features(nullable, with_gaps).tolist() == [[1, 2], [9, 9]]
+    assert frame_features({"x": [1, pd.NaT], "z": [2, pd.NaT]}, with_gaps).tolist() == [
+        [1, 2],
+        [9, 9],
+    ]
     for frame, problem in (
         ({"x": [1, -np.inf], "z": [1, 1]}, "column 'x', row 2: the number is infinite"),
         ({"x": [1]}, "no column is called 'z'; there are x"),

@@ -225,6 +225,14 @@ def test_final_model_is_fitted_to_train_and_dev(tmp_path, experiment):
     assert summary.fits == 6  # those of both seeds, and what was fitted again
 
 
+def test_records_of_another_version_are_not_called_damaged(tmp_path, experiment):
+    store = Store.of(tmp_path, experiment, PROTOCOL)
+    with closing(sqlite3.connect(store.file)) as connection, connection:
+        connection.execute("DROP TABLE paths")
+    with pytest.raises(DataError, match="another version of fitzpatrick; move it"):
+        store.read()
+
+
 @pytest.mark.parametrize("column", ["path", "sha256", "records", "run"])
 def test_changed_rows_are_refused(tmp_path, experiment, column):
     """Whether the content has changed or its place."""

@@ -1,5 +1,6 @@
 """Standard errors, intervals and marginal effects of the linear models."""
 
+import warnings
 from functools import partial
 
 import numpy as np
@@ -237,3 +238,27 @@ def test_no_errors_for_counts_that_a_feature_sets_to_zero(loss: str) -> None:
     model.fit(X, counts * X)
     with pytest.raises(ValueError, match="perfect separation"):
         model.summary(X, counts * X)
+
+
+def test_separation_is_judged_by_rows_that_count_whatever_their_size() -> None:
+    """An outlier hides no overlap, and neither a row without weight nor near copies separation."""
+    rng = seeded(3)
+    x, noise = rng.normal(size=200), rng.normal(size=200)
+    labels = (rng.random(200) < 1 / (1 + np.exp(-x))).astype(int)
+
+    def model():
+        return FitzpatrickClassifier("logistic", alpha=0, standardize=True)
+
+    outlier = np.where(np.arange(200) == 0, 1e7, x)[:, None]
+    labels[0] = 1
+    assert model().fit(outlier, labels).summary(outlier, labels).coefficients["std_err"].max() < 1
+    far = np.r_[x, 1e7][:, None]
+    weights = np.r_[np.ones(200), 0.0]
+    told = np.r_[x > 0, False].astype(int)
+    copies = np.c_[x, x + 1e-5 * noise]
+    for X, y, w in ((far, told, weights), (copies, (noise > 0).astype(int), None)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # such a fit may not converge
+            fitted = model().fit(X, y, sample_weight=w)
+        with pytest.raises(ValueError, match="perfect separation"):
+            fitted.summary(X, y, sample_weight=w)

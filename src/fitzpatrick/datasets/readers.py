@@ -257,8 +257,12 @@ def _cells_in_memory(column: Any, missing_values: Sequence[str]) -> Cells:
     values = np.asarray(column)
     if values.dtype.kind in "fiub":
         return values.astype(np.float64)
-    # None, NaN and pandas.NA are written as words that stand for missing values
-    return Texts.of(list(map(str, values.tolist())), MISSING_WORDS.union(missing_values))
+    # None, NaN and pandas.NA are written as words that stand for missing values; NaT is not
+    words = [
+        "" if str(cell) == "NaT" and not isinstance(cell, str) else str(cell)
+        for cell in values.tolist()
+    ]
+    return Texts.of(words, MISSING_WORDS.union(missing_values))
 
 
 def _open(path: Path, kind: str, options: ReadOptions) -> NamedFile:

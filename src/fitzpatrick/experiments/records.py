@@ -129,6 +129,9 @@ def _opened(file: Path) -> Iterator[sqlite3.Connection]:
     except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter of a damaged message
         if _OUTSIDE.match(getattr(error, "sqlite_errorname", "")):
             raise DataError(f"the records cannot be kept here: {error}", file) from None
+        if str(error) == "no such table: paths":
+            problem = "has the records of another version of fitzpatrick; move it to fit anew"
+            raise DataError(problem, file) from None
         raise _damaged(file) from None
 
 

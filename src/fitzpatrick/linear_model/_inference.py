@@ -32,8 +32,10 @@ if TYPE_CHECKING:
 MAX_PARAMETERS = 5000  # beyond this the Hessian as a matrix takes minutes
 _STEP = 1e-4  # of the central differences, in units of a score
 # Separation is sought among coefficients of at most one, for features of at most one.
-MIN_CHANGE = 1e-4  # of a score; where there is separation, some score changes by more
-MAX_COST = 1e-6  # relative to the largest change of a score; what is below is rounding
+MIN_CHANGE = 1e-7  # of a score; where there is separation, some score changes by more
+MAX_COST = 1e-6  # relative to the largest change of a score; what is below may be rounding
+# The loss of a sample that a direction costs something rises by more, this far along it.
+FAR, MAX_RISE = 1e12, 1e3
 MAX_PROGRAMS, MAX_CONSTRAINTS = 100, 500  # the latter for each program
 TINY = float(np.finfo(float).tiny)
 
@@ -241,7 +243,8 @@ class _Problem:
         ones = np.ones(y.shape)
         inward = (leave(ones) + leave(-ones) + self.loss.link(0 * ones) - y) / 3
         gains = -self.weights[:, None] * inward
-        largest = np.tile(np.ravel(_dense(abs(self.X).max(axis=0))), self.basis.shape[1])
+        largest = _dense(abs(self.X[np.flatnonzero(counts)]).max(axis=0))
+        largest = np.tile(np.ravel(largest), self.basis.shape[1])
         is_free = (self.penalty == 0) & (largest > 0)
         units = is_free / np.where(is_free, largest, 1.0)
         if self._has_minimum(y, units):
@@ -265,12 +268,22 @@ class _Problem:
             if largest_change <= MIN_CHANGE:
                 return False
             if costs.max() <= MAX_COST * largest_change:
-                return True
+                step = units * program.x * (FAR / largest_change)
+                return not self._costs_something(step, counts)
             worst = np.argsort(costs)[-MAX_CONSTRAINTS:]
             worst = worst[costs[worst] > MAX_COST * largest_change]
             rows = (away[worst] @ self.basis)[:, :, None] * _dense(self.X[worst])[:, None, :]
             constraints = np.vstack([constraints, units * rows.reshape(len(worst), -1)])
         return False
+
+    def _costs_something(self, step: Array, counts: Array) -> bool:
+        """True if the loss of a sample rises; beside one large feature that looks like rounding."""
+        with np.errstate(all="ignore"):
+            here, there = (
+                self.loss.value(self.targets, self._scores(x))[counts]
+                for x in (self.parameters, self.parameters + step)
+            )
+            return bool((there - here).max() > MAX_RISE)
 
     def _has_minimum(self, y: Array, units: Array) -> bool:
         """True if the gradient proves, without a linear program, that there is no separation.
@@ -290,7 +303,7 @@ class _Problem:
         X = self.X @ sparse.diags_array(units[: self.width])
         X = X[:, np.flatnonzero(units[: self.width])]
         gram = _dense(X.T @ (X * (self.weights * np.clip(distance, 0.0, 1.0))[:, None]))
-        longest = np.sqrt((X * X).sum(axis=1).max())
+        longest = np.sqrt((X * X).sum(axis=1)[self.weights > 0].max())
         least = linalg.eigvalsh(gram)[0] if len(gram) else np.inf
         return bool(least > longest * np.sqrt(2 * y.shape[1]) * slope)
 
