@@ -384,7 +384,7 @@ def test_a_cap_keeps_masked_classes_out(target, engine):
     x = torch.tensor([[1.0, -math.inf, 2.0]], requires_grad=True)
     loss = F.logistic_loss(x, target, softcap=5.0, engine=engine)
     plain = F.logistic_loss(x[:, ::2], torch.tensor([0]), softcap=5.0)
-    assert_close(loss, plain)
+    assert_close(loss, plain, torch.float32)
     assert torch.isfinite(_grad(loss, x)).all()
     x, scale = x.double(), torch.tensor(1.5, dtype=torch.float64, requires_grad=True)
     loss = F.logistic_loss(x, target, logit_scale=scale, engine=engine)
