@@ -174,8 +174,9 @@ def check_call(call, **options):
         # sums of products over up to 200 numbers
         size = max(1.0, float(other.abs().max()))
         assert one.dtype == call.learned[name].dtype
+        half = torch.finfo(one.dtype).eps / 2  # a mask, and so its gradient, may be in float16
         torch.testing.assert_close(
-            one.double(), other, rtol=0, atol=20 * rounding * size, msg=lambda m, n=name: n + m
+            one.double(), other, rtol=half, atol=20 * rounding * size, msg=lambda m, n=name: n + m
         )
     is_dead = (expected == 0).all(-1)
     assert (out[is_dead] == 0).all()
