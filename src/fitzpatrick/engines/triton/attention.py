@@ -34,11 +34,13 @@ import triton.language as tl
 _MARGIN, _LOWER = tl.constexpr(0.125), tl.constexpr(0.08)
 # The relative error of scores in single precision, with room for that of their bound.
 _SLACK = tl.constexpr(1e-6)
-# After this many guesses τ is what Newton's method finds, which always ends.
-_MAX_GUESSES, _MAX_STEPS, _MAX_OUTPUTS = tl.constexpr(6), tl.constexpr(24), tl.constexpr(3)
+_MAX_STEPS, _MAX_OUTPUTS = tl.constexpr(24), tl.constexpr(3)
 # What does not change the compiled code, so that a new length needs none.
 _SIZES = ["n", "n_keys", "groups", "n_words", "n_items", "n_heads", "n_key_heads", "n_query_blocks"]
 _SIZES += ["n_scratch", "mask_stride"]
+# Rows of masks begin at multiples of this, so that their elements are read together.
+MASK_UNIT = 16
+_MASK_UNIT = tl.constexpr(MASK_UNIT)
 _SPANS = ["starts", "ends", "levels"]
 # Blocks of keys that are sought in marks at once.
 _CHUNK = tl.constexpr(128)
@@ -66,7 +68,7 @@ def _load_bias(mask, mask_starts, mask_stride, slopes, scales, scale, head, o: t
     if o.has_scales:
         scale *= tl.load(scales + head)
     if o.mask != "":
-        mask += tl.load(mask_starts + head)
+        mask += tl.load(mask_starts + head) * _MASK_UNIT
     if o.has_slopes:
         slope = tl.load(slopes + head)
     factor = scale * o.beta
@@ -85,7 +87,7 @@ def _biased(r, rows, levels, places, bias, o: tl.constexpr):
     if o.mask == "added" or o.has_slopes:
         r *= scale
     if o.mask != "":
-        x = tl.load(mask + rows.to(tl.int64) * stride + places * o.mask_step)
+        x = tl.load(mask + rows.to(tl.int64) * (stride * _MASK_UNIT) + places * o.mask_step)
         if o.mask == "seen":
             r = tl.where(x != 0, r, float("-inf"))
         else:
@@ -276,6 +278,18 @@ def _fill(marks, first, last, x: tl.constexpr):
 
 
 @triton.jit
+def _turned(index, n_items):
+    """The item with an index: every other round of programs takes its items in reverse.
+
+    Items become shorter, so that the programs' sums of them are more alike.
+    """
+    n_programs = tl.num_programs(0)
+    begin = index // n_programs * n_programs
+    is_turned = (index // n_programs % 2 == 1) & (begin + n_programs <= n_items)
+    return tl.where(is_turned, 2 * begin + n_programs - 1 - index, index)
+
+
+@triton.jit
 def _take(
     item, query, key, value, starts, ends, levels, live, bias, factor,
     n, n_keys, groups, n_items, n_heads, head, o: tl.constexpr,
@@ -313,7 +327,8 @@ def attention_forward(
     live += tl.program_id(0).to(tl.int64) * n_scratch
     marks += tl.program_id(0).to(tl.int64) * n_scratch
     n_blocks = n_items // n_heads
-    for item in range(tl.program_id(0), n_items, tl.num_programs(0)):
+    for index in range(tl.program_id(0), n_items, tl.num_programs(0)):
+        item = _turned(index, n_items)
         head = (item % n_heads).to(tl.int64)
         _by_head, factor, bias = _load_bias(
             mask, mask_starts, mask_stride, slopes, scales, scale, head, o
@@ -347,7 +362,9 @@ def attention_forward(
         tau -= tl.where(is_usual & (steep < 4.0), tl.minimum(_LOWER, 0.2 / steep), 0.0)
         bound = peak - level - 1.0
         steps, longest = 0, 1e30
-        while (steps < _MAX_STEPS) & (longest > tolerance):
+        # for α = 2, d jumps at keys between τ and the root, so that none may be left
+        least_step = tolerance if o.power == 2 else 1e-4 * tolerance
+        while (steps < _MAX_STEPS) & (longest > least_step):
             tile = tl.zeros([o.queries, o.keys], tl.float32)
             sums = tile, tile
             sums = _add_sums(sums, q, given, blocks, marks, origin, tau, n_edges, True, False, o)
@@ -366,7 +383,7 @@ def attention_forward(
             newton = (root - 1.0) * root / slope if o.power == 2 else (f - 1.0) / slope
             bound = tl.maximum(bound, tl.where(has_weight, tau + newton, bound))
             guess = tl.maximum(tau + _model(f, slope, False, o.power)[0], bound)
-            guess = tl.where(has_weight & (steps < _MAX_GUESSES), guess, bound)
+            guess = tl.where(has_weight & (steps < o.max_guesses), guess, bound)
             moved = tl.where(is_usual, guess - tau, 0.0)
             tau += moved
             longest = tl.max(moved * moved * slope, 0)
@@ -453,7 +470,8 @@ def attention_query_gradient(
     """
     live += tl.program_id(0).to(tl.int64) * n_scratch
     n_blocks = n_items // n_heads
-    for item in range(tl.program_id(0), n_items, tl.num_programs(0)):
+    for index in range(tl.program_id(0), n_items, tl.num_programs(0)):
+        item = _turned(index, n_items)
         head = (item % n_heads).to(tl.int64)
         by_head, factor, bias = _load_bias(
             mask, mask_starts, mask_stride, slopes, scales, scale, head, o
@@ -514,7 +532,8 @@ def _add_key_gradients(
         d_out = _rows_of(upstream, rows, o.value_width, o.value_padded)
         r = tl.dot(k, tl.trans(q), input_precision=o.precision)
         level = tl.load(levels + rows) if o.has_slopes else rows
-        r = _biased(r, rows[None, :], level[None, :], inside[:, None], bias, o)
+        keys = inside if is_edge else places
+        r = _biased(r, rows[None, :], level[None, :], keys[:, None], bias, o)
         g = tl.dot(v, tl.trans(d_out), input_precision=o.precision)
         if is_edge:
             start, end = tl.load(starts + rows), tl.load(ends + rows)
@@ -540,7 +559,8 @@ def attention_key_gradient(
     live += tl.program_id(0).to(tl.int64) * n_scratch
     width: tl.constexpr = o.width
     value_width: tl.constexpr = o.value_width
-    for item in range(tl.program_id(0), n_items, tl.num_programs(0)):
+    for index in range(tl.program_id(0), n_items, tl.num_programs(0)):
+        item = _turned(index, n_items)
         # the first keys first: where attention is causal, most queries see them
         block, key_head = o.pair * (item // n_key_heads), (item % n_key_heads).to(tl.int64)
         places = block * o.keys + tl.arange(0, o.pair * o.keys)

@@ -14,7 +14,12 @@ import torch
 import triton
 from torch import Tensor
 
-from .attention import attention_forward, attention_key_gradient, attention_query_gradient
+from .attention import (
+    MASK_UNIT,
+    attention_forward,
+    attention_key_gradient,
+    attention_query_gradient,
+)
 from .attention_call import Numbers, Tensors
 from .launch import on_device
 from .plan import KernelOptions
@@ -63,11 +68,11 @@ class _Launch(NamedTuple):
 
 
 # By width, for half precision and then for single precision.
-_NARROW = _Plan(64, 64, 1, _Launch(4, 4, 2, 128), _Launch(2, 4, 2), _Launch(3, 4, 2, 168))
-_MEDIUM = _Plan(64, 64, 2, _Launch(2, 4, 2), _Launch(1, 8, 2), _Launch(1, 8, 2))
+_NARROW = _Plan(64, 64, 1, _Launch(3, 4, 3, 168), _Launch(2, 4, 2), _Launch(2, 4, 2))
+_MEDIUM = _Plan(64, 64, 1, _Launch(2, 4, 2), _Launch(2, 4, 2), _Launch(2, 4, 2))
 _WIDE = _Plan(64, 32, 2, _Launch(1, 8, 2), _Launch(1, 8, 2), _Launch(1, 8, 2))
-_SINGLE = _Plan(64, 32, 2, _Launch(2, 4, 2), _Launch(2, 4, 2), _Launch(1, 4, 2))
-_SINGLE_MEDIUM = _Plan(32, 32, 2, _Launch(2, 4, 2), _Launch(2, 4, 2), _Launch(1, 4, 1))
+_SINGLE = _Plan(64, 32, 1, _Launch(2, 4, 2), _Launch(2, 4, 2), _Launch(2, 4, 2))
+_SINGLE_MEDIUM = _Plan(32, 32, 1, _Launch(2, 4, 2), _Launch(2, 4, 2), _Launch(1, 4, 1))
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,7 @@ class _Options(KernelOptions):
     keys: int
     pair: int
     stages: int
+    max_guesses: int  # after these τ is what Newton's method finds, which always ends
     mask: str
     mask_step: int
     has_slopes: bool
@@ -93,17 +99,12 @@ class _Options(KernelOptions):
     precision: str = "tf32x3"
 
 
-# The forward pass beside a mask, whose addresses take the registers of more threads.
-_MASKED = _Launch(1, 8, 2)
-
-
 def plan_for(t: Tensors) -> _Plan:
     """The plan for the dtype and the width."""
     width = max(t.query.shape[-1], t.value.shape[-1])
     if t.query.dtype == torch.float32:
         return _SINGLE if width <= 64 else _SINGLE_MEDIUM
-    plan = _NARROW if width <= 64 else _MEDIUM if width <= 128 else _WIDE
-    return plan if t.mask is None else plan._replace(forward=_MASKED)
+    return _NARROW if width <= 64 else _MEDIUM if width <= 128 else _WIDE
 
 
 def _count_blocks(t: Tensors) -> tuple[int, int]:
@@ -150,6 +151,7 @@ def options_of(t: Tensors, numbers: Numbers, stages: int) -> _Options:
         keys=plan.keys,
         pair=plan.pair,
         stages=stages,
+        max_guesses=6 if numbers.alpha == 1.5 else 2,
         mask=kind,
         mask_step=int(mask is not None and mask.shape[-1] > 1),
         has_slopes=t.slopes is not None,
@@ -157,18 +159,34 @@ def options_of(t: Tensors, numbers: Numbers, stages: int) -> _Options:
     )
 
 
+def _with_even_rows(mask: Tensor) -> Tensor:
+    """The mask, or a copy of it, with rows that begin at multiples of ``MASK_UNIT`` elements."""
+    *shape, size = mask.shape
+    *strides, step = mask.stride()
+    is_even = all(
+        stride % MASK_UNIT == 0 for n, stride in zip(shape, strides, strict=True) if n > 1
+    )
+    if is_even and (step == 1 or size == 1):
+        return mask
+    room = mask.new_empty(*shape, -(-size // MASK_UNIT) * MASK_UNIT)
+    return room[..., :size].copy_(mask)
+
+
 def _mask_arguments(t: Tensors, unused: Tensor) -> dict[str, Any]:
     """The mask, where its part for each head begins, and its stride from query to query."""
     if t.mask is None:
         return {"mask": unused, "mask_starts": unused, "mask_stride": 0}
-    mask = t.mask if t.mask.stride(-1) == 1 else t.mask.contiguous()
-    mask = mask.view(torch.uint8) if mask.dtype == torch.bool else mask
+    mask = _with_even_rows(t.mask.view(torch.uint8) if t.mask.dtype == torch.bool else t.mask)
     *heads, n, _ = t.query.shape
     *strides, stride, _ = mask.expand(*heads, n, -1).stride()
     places = (torch.arange(size, device=mask.device) for size in heads)
     i, j, g = torch.meshgrid(*places, indexing="ij")
     starts = (i * strides[0] + j * strides[1] + g * strides[2]).flatten()
-    return {"mask": mask, "mask_starts": starts, "mask_stride": stride}
+    return {
+        "mask": mask,
+        "mask_starts": starts // MASK_UNIT,
+        "mask_stride": stride // MASK_UNIT,
+    }
 
 
 def _arguments(t: Tensors, numbers: Numbers, state: list[Tensor]) -> dict[str, Any]:
