@@ -55,8 +55,9 @@ MAX_GPU_BYTES = 300 * 2**20
 MAX_CPU_BYTES = 8 * 2**20
 # Chunk sizes are multiples of this, which the tiles of matrix products are.
 ROWS_TOGETHER = 128
-# What chunks are divided by if a teacher computes their targets, which are float32.
-ROWS_WITH_TEACHER = 4
+# What chunks are divided by if a teacher computes their targets, which are float32. More chunks
+# would sum the gradient of the weight in float32, which takes memory and time.
+ROWS_WITH_TEACHER = 2
 # Classes of a padded weight are a multiple of this.
 CLASSES_TOGETHER = 64
 # In more chunks than this a gradient of half precision is summed in float32. A sum rounded at
@@ -147,7 +148,8 @@ class Teacher:
         scores = torch.nn.functional.linear(x[now].to(weight.dtype), weight, bias)
         if self._call.teacher_softcap:
             KernelTransform(None, self._call.teacher_softcap).apply_(scores)
-        return link_along(self._call.omega, scores.to(working_dtype(scores)))
+        scores = scores.to(working_dtype(scores))  # those of the product are freed
+        return link_along(self._call.omega, scores)
 
 
 def _kept(target: Any, ignore_index: int) -> Tensor | None:
@@ -264,6 +266,7 @@ def _solve(
     buffer = x.new_empty((step, width))
     values = x.new_zeros(len(x), dtype=working)  # those of rows that do not count stay zero
     for start in starts:
+        some_target = y = None  # a teacher's rows are freed before it computes more
         now = slice(start, min(start + step, n))
         place = now if kept is None else kept[now]
         some = x[place]

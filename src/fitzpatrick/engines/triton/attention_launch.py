@@ -104,7 +104,8 @@ def plan_for(t: Tensors) -> _Plan:
     width = max(t.query.shape[-1], t.value.shape[-1])
     if t.query.dtype == torch.float32:
         return _SINGLE if width <= 64 else _SINGLE_MEDIUM
-    return _NARROW if width <= 64 else _MEDIUM if width <= 128 else _WIDE
+    plan = _NARROW if width <= 64 else _MEDIUM if width <= 128 else _WIDE
+    return plan if t.mask is None or plan is _WIDE else plan._replace(forward=_MEDIUM.forward)
 
 
 def _count_blocks(t: Tensors) -> tuple[int, int]:
