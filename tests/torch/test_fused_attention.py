@@ -62,6 +62,26 @@ def test_kernels_in_half_precision(dtype, scale):
         torch.testing.assert_close(one.double(), other, rtol=0, atol=bound)
 
 
+@pytest.mark.parametrize("form", ["cut", "transposed", "column", "row", "expanded"])
+@pytest.mark.parametrize("dtype", [torch.bool, torch.float32])
+def test_masks_of_any_strides(form, dtype):
+    given, weights = [draw(3, n, 16) for n in (70, 131, 131)], draw(3, 70, 16)
+    whole = torch.rand(3, 71, 132) < 0.7
+    whole = (whole if dtype == torch.bool else torch.randn(whole.shape)).to(DEVICE)
+    mask = {
+        "cut": whole[:, 1:, 1:],
+        "transposed": whole.mT.contiguous().mT[:, :70, :131],
+        "column": whole[:, 1:, 3:4],
+        "row": whole[1, 1:2, 1:],
+        "expanded": whole[:1, 1:, 1:].expand(3, 70, 131),
+    }[form]
+    exact = value_and_gradients([x.double() for x in given], weights.double(), attn_mask=mask)
+    found = value_and_gradients(given, weights, engine="triton", attn_mask=mask)
+    for one, other in zip(found, exact, strict=True):
+        size = max(1.0, float(other.abs().max()))
+        torch.testing.assert_close(one.double(), other, rtol=0, atol=2e-5 * size)
+
+
 def test_windows_that_begin_within_a_block():
     given, weights = [draw(1, 130, 16) for _ in range(3)], draw(1, 130, 16)
     options = {"window": (0, None)}
