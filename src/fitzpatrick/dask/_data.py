@@ -1,9 +1,7 @@
 """The data of a fit in chunks: from what reads them to sums over samples that live on workers."""
 
-import math
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any
 
 import numpy as np
 from dask.delayed import Delayed
@@ -50,11 +48,9 @@ class ChunkedSums(SampleSums):
         theta = self._score(parameters)
         losses = self.rounds.map("gradient", LocalSums.evaluate_at, self.parts, theta)
         result = self.rounds.merge(losses, _chunks.total_evaluation)
-        (value, gradient), self._theta = self.rounds.run(result, theta)
+        evaluation, self._theta = self.rounds.run(result, theta)
         self._parameters = parameters
-        if gradient is None:
-            return math.inf, None
-        return value, np.array(gradient)  # which the worker may still hold
+        return evaluation
 
     def _deliver(self, name: str, array: Array) -> Delayed:
         # if nothing is kept, rounds of Hessian products need it as well
@@ -91,13 +87,12 @@ class ChunkedData(TrainingData):
 
     rounds: Rounds
     chunks: list[Delayed]  # tasks that have the rows, checked
-    unread: list[Delayed]  # the tasks before the first round
     summary: ChunkSummary
     n_classes: int = 0
     binary: bool = False
     classes: Array | None = None  # labels that become numbers; None if targets stay as they are
     class_weights: Array | None = None
-    _designs: dict[Any, Any] = field(default_factory=dict)
+    _design: tuple[list[Delayed], ParameterSpace, int, float] | None = None
 
     @classmethod
     def read(
@@ -111,17 +106,18 @@ class ChunkedData(TrainingData):
         """One round: every chunk is read, checked and measured."""
         rounds = Rounds(inputs, persist, settings.n_threads)
         numbers = list(range(rounds.n_chunks))
-        given = inputs.values()
-        unread = rounds.map("check", _chunks.check_rows, numbers, check, settings.loss, *given)
-        parts = rounds.map("summary", ChunkSummary.of, unread)
-        summary, chunks = rounds.run(rounds.merge(parts, _chunks.merged), unread)
+        given = numbers, check, settings.loss, *inputs.values()
+        chunks = rounds.map("check", _chunks.check_rows, *given)
+        parts = rounds.map("summary", ChunkSummary.of, chunks)
+        summary, chunks = rounds.run(rounds.merge(parts, _chunks.merged), chunks)
         if summary is None:
             raise ValueError("X has no rows; there is nothing to learn from")
         summary.check()
-        return cls(rounds, chunks, unread, summary)
+        return cls(rounds, chunks, summary)
 
-    def _bind(self, settings: FitSettings, design: Any) -> ChunkedSums:
-        rounds, (designs, space, n_samples, total_weight) = self.rounds, design
+    def sums(self, settings: FitSettings) -> ChunkedSums:
+        self._design = self._design or self._make_design(settings)
+        rounds, (designs, space, n_samples, total_weight) = self.rounds, self._design
         values = settings.loss, self.n_classes, self.binary, settings.n_threads or 1
         parts = rounds.map("bind", _chunks.bind, *values, designs)
         if rounds.keeps:
@@ -152,7 +148,7 @@ class ChunkedData(TrainingData):
         spectrum, weight = found[:-1] / found[-1], float(found[-1])
         is_sparse = sparse.issparse(self.summary.X)
         space = ParameterSpace(spectrum, scaling, fit_intercept, basis, like, is_sparse)
-        self.chunks = self.unread  # the designs have taken their place
+        self.chunks = []  # the designs have taken their place
         return designs, space, columns.n_samples, weight
 
     def _basis(self, chunks: list[Delayed], scaling: Scaling, n_samples: int) -> Array | None:

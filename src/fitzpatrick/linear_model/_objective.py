@@ -53,22 +53,17 @@ class Objective:
         if gradient is None:
             no_gradient = namespace(parameters).full_like(parameters, math.nan)
             return Point(parameters, math.inf, no_gradient, self.alpha)
-        return self._penalized(Point(parameters, total, gradient, 0.0))
+        return self.move(Point(parameters, total, gradient, 0.0))
 
     def move(self, point: Point) -> Point:
         """A point of another alpha as one of this, without a pass over the data."""
         if point.alpha == self.alpha:
             return point
-        gradient = copy(point.gradient)
-        return self._penalized(Point(point.parameters, point.value, gradient, point.alpha))
-
-    def _penalized(self, point: Point) -> Point:
-        """A point of another alpha as one of this, with its gradient changed in place."""
-        more = self.alpha - point.alpha
+        more, gradient = self.alpha - point.alpha, copy(point.gradient)
         penalized = point.parameters[: self.sums.space.n_penalized, :]
-        point.gradient[: self.sums.space.n_penalized, :] += more * penalized
+        gradient[: self.sums.space.n_penalized, :] += more * penalized
         value = point.value + more / 2 * inner(penalized, penalized)
-        return Point(point.parameters, value, point.gradient, self.alpha)
+        return Point(point.parameters, value, gradient, self.alpha)
 
     def predict(self, point: Point) -> Array:
         """Where the minimum may be: one step from a point, by M instead of the Hessian."""

@@ -257,15 +257,6 @@ def has_risen(errors: Sequence[float]) -> bool:
     They have once the last one is 5 % above the least, or 0.5 % above a least that lies two
     penalties back: weaker penalties overfit more, and their fits take longest. On a plateau they
     have not, and not right at the start, where the errors of a few rows may rise before they fall.
-    Meant for ``stop`` of :func:`fit_path`.
-
-    Args:
-        errors: in the order of the penalties so far, one or more, not negative.
-
-    Example:
-        >>> from fitzpatrick.linear_model._path import has_risen
-        >>> has_risen([0.4, 0.3, 0.31]), has_risen([0.4, 0.3, 0.32]), has_risen([0.3, 0.3, 0.3])
-        (False, True, False)
     """
     best = int(np.argmin(errors))
     steps = len(errors) - 1 - best

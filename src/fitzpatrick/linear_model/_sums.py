@@ -8,8 +8,8 @@ summed where it is.
 import functools
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -45,7 +45,7 @@ class SampleSums(ABC):
 
     @abstractmethod
     def evaluate(self, parameters: Array) -> tuple[float, Array | None]:
-        """Σ w_i L_i and its gradient (p, k), which the caller may change; None if it overflows."""
+        """Σ w_i L_i and its gradient (p, k), which is None if the sum overflows."""
 
     @abstractmethod
     def linearize(self, parameters: Array, step: Array | None = None) -> None:
@@ -315,27 +315,15 @@ class TrainingData(ABC):
 
     n_classes: int  # k
     binary: bool  # True if two classes share one row of coefficients
-    _designs: dict[Any, Any]
 
     @property
     def n_scores(self) -> int:
         """Rows of coef_."""
         return 1 if self.binary else self.n_classes
 
+    @abstractmethod
     def sums(self, settings: FitSettings) -> SampleSums:
-        """Sums over the samples that count; one design serves every loss and every alpha."""
-        key = settings.fit_intercept, settings.standardize
-        if key not in self._designs:
-            self._designs[key] = self._make_design(settings)
-        return self._bind(settings, self._designs[key])
-
-    @abstractmethod
-    def _make_design(self, settings: FitSettings) -> Any:
-        """The features as the solvers see them."""
-
-    @abstractmethod
-    def _bind(self, settings: FitSettings, design: Any) -> SampleSums:
-        """The loss bound to the targets, for a design of the features."""
+        """Sums over the samples that count, for settings that differ in the loss alone."""
 
 
 @dataclass(eq=False)
@@ -347,7 +335,7 @@ class Data(TrainingData):
     n_classes: int
     weights: Array | None  # None for ones
     binary: bool
-    _designs: dict[Any, Any] = field(default_factory=dict)
+    _counted: "tuple[Data, Design] | None" = None  # samples of positive weight
 
     def __post_init__(self) -> None:
         if self.weights is not None:
@@ -359,17 +347,17 @@ class Data(TrainingData):
         X = take_rows(self.X, rows)
         return Data(X, self.targets[rows], self.n_classes, weights, self.binary)
 
-    def _make_design(self, settings: FitSettings) -> tuple["Data", Design]:
-        data = self  # without samples of weight 0
-        if self.weights is not None and not self.weights.all():
-            data = self.take(np.flatnonzero(self.weights))
-        options = {"fit_intercept": settings.fit_intercept, "standardize": settings.standardize}
-        with limited_blas(settings.n_threads):
-            return data, make_design(data.X, data.weights, n_scores=self.n_scores, **options)
-
-    def _bind(self, settings: FitSettings, design: tuple["Data", Design]) -> LocalSums:
-        data, features = design
-        return data.bind(features, settings.loss, settings.n_threads)
+    def sums(self, settings: FitSettings) -> LocalSums:
+        if self._counted is None:
+            data = self
+            if self.weights is not None and not self.weights.all():
+                data = self.take(np.flatnonzero(self.weights))
+            options = {"fit_intercept": settings.fit_intercept, "standardize": settings.standardize}
+            with limited_blas(settings.n_threads):
+                design = make_design(data.X, data.weights, n_scores=self.n_scores, **options)
+            self._counted = data, design
+        data, design = self._counted
+        return data.bind(design, settings.loss, settings.n_threads)
 
     def bind(self, design: Design, loss: Loss, n_threads: int | None, seed: int = 0) -> LocalSums:
         """Sums over these samples, with a loss bound to their targets."""
