@@ -234,7 +234,7 @@ def test_curvature_of_all_rows_from_entries_is_that_by_products(loss: str, weigh
     sums = objective.sums
     sums.linearize(parameters)
     hessian = sums._hessian
-    by_products = sums._curvature_by_products(hessian, sums._buffer())
+    by_products = sums._curvature_by_products(hessian)
     np.testing.assert_allclose(sums._curvature_by_entries(hessian), by_products, atol=1e-12)
     diagonal = sums._sum(sums._diagonal(hessian))
     np.testing.assert_allclose(diagonal, np.diag(by_products), atol=1e-12)

@@ -48,6 +48,7 @@ class ChunkedSums(SampleSums):
         theta = self._score(parameters)
         losses = self.rounds.map("gradient", LocalSums.evaluate_at, self.parts, theta)
         result = self.rounds.merge(losses, _chunks.total_evaluation)
+        evaluation: tuple[float, Array | None]
         evaluation, self._theta = self.rounds.run(result, theta)
         self._parameters = parameters
         return evaluation

@@ -185,7 +185,6 @@ class Design(ParameterSpace):
 
     @property
     def n_samples(self) -> int:
-        """Rows of X."""
         return int(self.matrix.shape[0])
 
     def scores(self, parameters: Array, out: Array) -> Array:

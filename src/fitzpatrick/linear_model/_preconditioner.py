@@ -65,6 +65,8 @@ class Preconditioner:
         self._vectors: Array | None = None  # its eigenvectors in columns; None for the identity
         self._blocks: tuple[float, Map] | None = None  # the inverse of the blocks at an alpha
         self._products = 0  # since blocks were made
+        # curvature relative to the largest, below which it may be rounding errors
+        self._negligible = math.sqrt(eps(self._space.like))
 
     def add(self, direction: Array, product: Array, alpha: float) -> None:
         """Keep a direction and its product with the Hessian at alpha, for inverses to come."""
@@ -85,11 +87,6 @@ class Preconditioner:
         least = self._negligible * curvature.max()
         self.curvature = self._space.place(np.maximum(curvature, least))
         self._vectors = None if vectors is None else self._space.place(vectors)
-
-    @property
-    def _negligible(self) -> float:
-        """Curvature relative to the largest, below which it may be rounding errors."""
-        return math.sqrt(eps(self._space.like))
 
     def inverse(self, alpha: float) -> Map:
         """R ↦ M⁻¹ R."""
@@ -123,8 +120,7 @@ class Preconditioner:
     def renew_blocks(self, alpha: float) -> None:
         """Make exact blocks for a penalty if the products so far have paid for them."""
         are_there = self._blocks is not None and self._blocks[0] == alpha
-        cost = self._sums.block_cost * (BLOCKS_LAST if are_there else 1)
-        if self._products > cost:
+        if self._products > self._sums.block_cost * (BLOCKS_LAST if are_there else 1):
             self._blocks = None  # their memory is needed
             inverse = self._block_inverse(alpha)
             self._blocks = None if inverse is None else (alpha, inverse)

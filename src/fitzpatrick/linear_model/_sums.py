@@ -9,7 +9,7 @@ import functools
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -132,8 +132,7 @@ class BinaryLoss:
 class LocalSums(SampleSums):
     """Sums over samples in memory or on one device, all or a part of the data.
 
-    Methods whose names end in ``_at`` change nothing here: workers call them on parts. Where no
-    buffer is given, they make one.
+    Workers call the methods whose names end in ``_at`` on parts.
     """
 
     design: Design
@@ -141,6 +140,7 @@ class LocalSums(SampleSums):
     weights: Array | None  # None for ones
     n_scores: int
     seed: int = 0  # of random signs; parts that are added up have different ones
+    keeps_buffers: bool = True  # False for parts, which workers keep and send
 
     def __post_init__(self) -> None:
         self.space = self.design
@@ -149,6 +149,7 @@ class LocalSums(SampleSums):
         self.block_cost = block_cost(self.design.matrix, self.n_scores)
         self._parameters: Array | None = None  # whose scores the first buffer holds
         self._hessian: HessianOperator | None = None
+        self._buffers: dict[str, Array] = {}
 
     @functools.cached_property
     def _weights(self) -> Array | None:
@@ -156,48 +157,34 @@ class LocalSums(SampleSums):
 
     @functools.cached_property
     def _column(self) -> Array | None:
-        return None if self._weights is None else cast(self._weights[:, None], self._dtype)
+        weights = self._weights
+        return None if weights is None else cast(weights[:, None], self.space.like.dtype)
 
-    @property
-    def _dtype(self) -> object:
-        return self.space.like.dtype
-
-    def _empty(self, *shape: int) -> Array:
+    def _buffer(self, use: str) -> Array:
+        """An array for numbers of the rows."""
+        if use in self._buffers:
+            return self._buffers[use]
         like = self.space.like
+        shape = (self.n_samples,) if use == "values" else (self.n_samples, self.n_scores)
         if is_numpy(like):
-            return np.empty(shape, dtype=like.dtype, order=memory_order(self.n_scores))
-        return namespace(like).empty(shape, dtype=like.dtype, device=like.device)
+            buffer = np.empty(shape, dtype=like.dtype, order=memory_order(self.n_scores))
+        else:
+            buffer = namespace(like).empty(shape, dtype=like.dtype, device=like.device)
+        if self.keeps_buffers:
+            self._buffers[use] = buffer
+        return buffer
 
-    def _buffer(self) -> Array:
-        return self._empty(self.n_samples, self.n_scores)
-
-    @functools.cached_property
-    def _buffers(self) -> tuple[Array, Array, Array, Array]:
-        """For scores, gradients of the rows, tangents and values."""
-        return self._buffer(), self._buffer(), self._buffer(), self._empty(self.n_samples)
-
-    def scores_at(self, parameters: Array, out: Array | None = None) -> Array:
-        """Θ at P."""
-        return self.design.scores(parameters, self._buffer() if out is None else out)
-
-    def _score(self, parameters: Array) -> Array:
-        """Θ at P, in its buffer."""
-        if self._parameters is not parameters:  # else the scores are still there
-            self.scores_at(parameters, self._buffers[0])
-            self._parameters = parameters
-        return self._buffers[0]
+    def scores_at(self, parameters: Array) -> Array:
+        return self.design.scores(parameters, self._buffer("scores"))
 
     def evaluate(self, parameters: Array) -> tuple[float, Array | None]:
-        self._parameters = None
-        _, residual, _, values = self._buffers
-        return self.evaluate_at(self._score(parameters), (values, residual))
+        self._parameters = parameters
+        return self.evaluate_at(self.scores_at(parameters))
 
-    def evaluate_at(
-        self, theta: Array, out: tuple[Array, Array] | None = None
-    ) -> tuple[float, Array | None]:
-        """Σ w_i L_i and its gradient in P; ``out`` is for values and gradients of the rows."""
-        out = out or (self._empty(self.n_samples), self._buffer())
-        values, residual = self.loss.value_and_gradient(theta, out)
+    def evaluate_at(self, theta: Array) -> tuple[float, Array | None]:
+        """Σ w_i L_i and its gradient in P."""
+        buffers = self._buffer("values"), self._buffer("gradients")
+        values, residual = self.loss.value_and_gradient(theta, buffers)
         total = float(self._sum(values))
         if not math.isfinite(total):
             return math.inf, None
@@ -210,45 +197,43 @@ class LocalSums(SampleSums):
         return self.design.adjoint(rows)
 
     def linearize(self, parameters: Array, step: Array | None = None) -> None:
-        self._hessian = self.hessian_at(self._score(parameters), step, self._buffers[2])
+        at_last = self._parameters is parameters
+        self._parameters = parameters
+        theta = self._buffer("scores") if at_last else self.scores_at(parameters)
+        self._hessian = self.hessian_at(theta, step)
         self.is_coupled = self._hessian.total is not None
 
-    def hessian_at(
-        self, theta: Array, step: Array | None = None, buffer: Array | None = None
-    ) -> HessianOperator:
+    def hessian_at(self, theta: Array, step: Array | None = None) -> HessianOperator:
         """The Hessian of the loss at θ, or its mean over scores as far away as a step leads."""
         if step is None:
             return self.loss.hessian_operator(theta)
-        change = self.scores_at(step, buffer)
+        change = self.design.scores(step, self._buffer("tangents"))
         xp = namespace(change)
         reach = REACH * xp.sqrt(xp.mean(change * change, axis=1))
         return self.loss.hessian_operator(theta, reach)
 
     def product(self, direction: Array) -> Array:
         assert self._hessian is not None
-        return self.product_at(self._hessian, direction, self._buffers[2])
+        return self.product_at(self._hessian, direction)
 
-    def product_at(
-        self, hessian: HessianOperator, direction: Array, buffer: Array | None = None
-    ) -> Array:
+    def product_at(self, hessian: HessianOperator, direction: Array) -> Array:
         """Σ w_i x_i (∇²L_i) x_iᵀ V, shape (p, k)."""
-        tangent = self.scores_at(direction, buffer)
+        tangent = self.design.scores(direction, self._buffer("tangents"))
         return self._adjoint(hessian(tangent, tangent))
 
     def curvature_of_classes(self) -> Array:
         assert self._hessian is not None
-        return self.curvature_at(self._hessian, self._buffers[2])
+        return self.curvature_at(self._hessian)
 
-    def curvature_at(self, hessian: HessianOperator, buffer: Array | None = None) -> Array:
+    def curvature_at(self, hessian: HessianOperator) -> Array:
         """C in full, its diagonal, or trace(C)/k, by the number of classes."""
         if hessian.d is not None:
             if self.n_scores > MAX_CLASSES_BY_ENTRIES:
                 return self._sum(self._diagonal(hessian))
             return self._curvature_by_entries(hessian)
-        buffer = self._buffer() if buffer is None else buffer
         if self.n_scores > MAX_CLASSES_BY_PRODUCTS:
-            return np.asarray(self._mean_curvature(hessian, buffer))
-        return self._curvature_by_products(hessian, buffer)
+            return np.asarray(self._mean_curvature(hessian))
+        return self._curvature_by_products(hessian)
 
     def block_inverse(self, ridge: Array) -> Map | None:
         hessian = self._hessian
@@ -272,17 +257,18 @@ class LocalSums(SampleSums):
         d: Array = hessian.d
         return d if hessian.total is None else d - d * d * _inverse(hessian.total)
 
-    def _curvature_by_products(self, hessian: HessianOperator, tangent: Array) -> Array:
+    def _curvature_by_products(self, hessian: HessianOperator) -> Array:
         """C, column by column."""
-        full = np.empty((self.n_scores, self.n_scores))
+        full, tangent = np.empty((self.n_scores, self.n_scores)), self._buffer("tangents")
         for j in range(self.n_scores):
             tangent[...] = 0
             tangent[:, j] = 1
             full[:, j] = self._sum(hessian(tangent, tangent))
         return (full + full.T) / 2
 
-    def _mean_curvature(self, hessian: HessianOperator, tangent: Array) -> float:
+    def _mean_curvature(self, hessian: HessianOperator) -> float:
         """The mean eigenvalue of C, trace(C)/k, from one product with random signs."""
+        tangent = self._buffer("tangents")
         tangent[...] = self._signs
         product = hessian(tangent, tangent)
         product *= self._signs
@@ -290,10 +276,9 @@ class LocalSums(SampleSums):
 
     @functools.cached_property
     def _signs(self) -> Array:
-        """Random signs (n, k)."""
         shape = self.n_samples, self.n_scores
         signs = 2 * np.random.default_rng(self.seed).integers(0, 2, size=shape, dtype=np.int8) - 1
-        return cast(self.space.place(signs), self._dtype)
+        return cast(self.space.place(signs), self.space.like.dtype)
 
     def _sum(self, values: Array) -> Array:
         """Weighted sum over the samples, in NumPy."""
@@ -304,7 +289,6 @@ class LocalSums(SampleSums):
 
 
 def take_rows(X: Array, rows: Array) -> Array:
-    """Some rows of features."""
     if is_foreign(X):
         return namespace(X).take(X, as_library(rows, X), axis=0)
     return X[rows]
@@ -342,7 +326,6 @@ class Data(TrainingData):
             check_largest_weight(float(self.weights.max()), len(self.weights))
 
     def take(self, rows: Array) -> "Data":
-        """Some of the samples."""
         weights = None if self.weights is None else self.weights[rows]
         X = take_rows(self.X, rows)
         return Data(X, self.targets[rows], self.n_classes, weights, self.binary)
@@ -359,9 +342,9 @@ class Data(TrainingData):
         data, design = self._counted
         return data.bind(design, settings.loss, settings.n_threads)
 
-    def bind(self, design: Design, loss: Loss, n_threads: int | None, seed: int = 0) -> LocalSums:
+    def bind(self, design: Design, loss: Loss, n_threads: int | None, **of_part: Any) -> LocalSums:
         """Sums over these samples, with a loss bound to their targets."""
         given = loss.regularizer, loss.tightness, self.targets, self.n_classes, design.like
         bound = engines.bind_like(*given, n_threads)
         of_rows = BinaryLoss(bound) if self.binary else bound
-        return LocalSums(design, of_rows, self.weights, self.n_scores, seed)
+        return LocalSums(design, of_rows, self.weights, self.n_scores, **of_part)
