@@ -49,7 +49,6 @@ TargetCheck = Callable[[Any, Array, Array | None, Loss], Checked]
 
 
 def labels_of(y: Any, X: Array, weights: Array | None, _loss: Loss) -> Checked:
-    """Class labels of a chunk."""
     y = _checks.label_column(y, X)
     labels, places = np.unique(y, return_inverse=True)
     _checks.check_classes(np.repeat(labels, 2))  # scikit-learn warns if most labels occur once
@@ -92,12 +91,10 @@ class Columns:
 
     @classmethod
     def of(cls, X: Array, weights: Array | None) -> "Columns":
-        """Those of rows in memory."""
         weight = float(X.shape[0] if weights is None else weights.sum())
         return cls(int(X.shape[0]), weight, *moments(X, weights), *bounds(X))
 
     def merge(self, other: "Columns") -> "Columns":
-        """Those of both."""
         weight = self.weight + other.weight
         share = other.weight / weight
         difference = other.mean - self.mean
@@ -155,7 +152,6 @@ class ChunkSummary:
 
     @classmethod
     def of(cls, chunk: Chunk) -> "ChunkSummary":
-        """The summary of one chunk."""
         X, weights, counted = chunk.X, chunk.weights, chunk.counted()
         form = {"n_features of X": X.shape[1], "dtype of X": X.dtype}
         form |= {"is_sparse of X": sparse.issparse(X)} | chunk.facts["form"]
@@ -195,7 +191,6 @@ class ChunkSummary:
 
 
 def merged(parts: list[Any]) -> Any:
-    """What is known of several chunks."""
     return reduce(lambda one, other: one.merge(other), parts)
 
 
@@ -245,7 +240,6 @@ def of_scaled(
 
 
 def stack(chunks: list[Chunk]) -> Chunk:
-    """Several chunks as one."""
     weights = [chunk.weights for chunk in chunks if chunk.weights is not None]
     return replace(
         chunks[0],
@@ -284,7 +278,6 @@ def bind(
 
 
 def total(parts: Sequence[Array]) -> Array:
-    """The sum of arrays."""
     return reduce(np.add, parts)
 
 

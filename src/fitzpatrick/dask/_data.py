@@ -1,7 +1,7 @@
 """The data of a fit in chunks: from what reads them to sums over samples that live on workers."""
 
 from dataclasses import dataclass, field
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 
 import numpy as np
 from dask.delayed import Delayed
@@ -47,9 +47,8 @@ class ChunkedSums(SampleSums):
     def evaluate(self, parameters: Array) -> tuple[float, Array | None]:
         theta = self._score(parameters)
         losses = self.rounds.map("gradient", LocalSums.evaluate_at, self.parts, theta)
-        result = self.rounds.merge(losses, _chunks.total_evaluation)
         evaluation: tuple[float, Array | None]
-        evaluation, self._theta = self.rounds.run(result, theta)
+        evaluation, self._theta = self.rounds.run(losses, _chunks.total_evaluation, theta)
         self._parameters = parameters
         return evaluation
 
@@ -69,14 +68,12 @@ class ChunkedSums(SampleSums):
         given = [self._theta] if step is None else [self._theta, self._deliver("step", step)]
         hessians = self.rounds.map("hessian", LocalSums.hessian_at, self.parts, *given)
         classes = self.rounds.map("curvature", LocalSums.curvature_at, self.parts, hessians)
-        result = self.rounds.merge(classes, _chunks.total)
-        self._curvature, self._hessians = self.rounds.run(result, hessians)
+        self._curvature, self._hessians = self.rounds.run(classes, _chunks.total, hessians)
 
     def product(self, direction: Array) -> Array:
-        given = self.rounds.send("direction", direction)
-        given = [self.parts, self._hessians, given]
-        products = self.rounds.map("product", LocalSums.product_at, *given)
-        return np.array(self.rounds.run(self.rounds.merge(products, _chunks.total))[0])
+        given = self._hessians, self.rounds.send("direction", direction)
+        products = self.rounds.map("product", LocalSums.product_at, self.parts, *given)
+        return np.array(self.rounds.run(products, _chunks.total)[0])
 
     def curvature_of_classes(self) -> Array:
         return np.array(self._curvature)
@@ -110,7 +107,7 @@ class ChunkedData(TrainingData):
         given = numbers, check, settings.loss, *inputs.values()
         chunks = rounds.map("check", _chunks.check_rows, *given)
         parts = rounds.map("summary", ChunkSummary.of, chunks)
-        summary, chunks = rounds.run(rounds.merge(parts, _chunks.merged), chunks)
+        summary, chunks = rounds.run(parts, _chunks.merged, chunks)
         if summary is None:
             raise ValueError("X has no rows; there is nothing to learn from")
         summary.check()
@@ -122,8 +119,7 @@ class ChunkedData(TrainingData):
         values = settings.loss, self.n_classes, self.binary, settings.n_threads or 1
         parts = rounds.map("bind", _chunks.bind, *values, designs)
         if rounds.keeps:
-            done = rounds.merge(rounds.map("ready", attrgetter("n_samples"), parts), sum)
-            _, parts = rounds.run(done, parts)
+            _, parts = rounds.run(rounds.map("ready", attrgetter("n_samples"), parts), sum, parts)
         return ChunkedSums(rounds, parts, space, self.n_scores, n_samples, total_weight)
 
     def _make_design(
@@ -134,7 +130,7 @@ class ChunkedData(TrainingData):
         columns = self.summary.columns
         if self.class_weights is not None:  # weights have changed
             parts = rounds.map("summary", _chunks.columns_of, chunks)
-            columns = rounds.run(rounds.merge(parts, _chunks.merged))[0]
+            columns = rounds.run(parts, _chunks.merged)[0]
         assert columns is not None  # or the check of the summary has raised
         fit_intercept, standardize = settings.fit_intercept, settings.standardize
         like = entries(self.summary.X)
@@ -145,7 +141,7 @@ class ChunkedData(TrainingData):
         given = rounds.share("transformation", (scaling, basis))
         designs = rounds.map("design", _chunks.make_design, fit_intercept, chunks, given)
         parts = rounds.map("spectrum", _chunks.weighted_spectrum, designs)
-        found, designs = rounds.run(rounds.merge(parts, _chunks.total), designs)
+        found, designs = rounds.run(parts, _chunks.total, designs)
         spectrum, weight = found[:-1] / found[-1], float(found[-1])
         is_sparse = sparse.issparse(self.summary.X)
         space = ParameterSpace(spectrum, scaling, fit_intercept, basis, like, is_sparse)
@@ -163,9 +159,7 @@ class ChunkedData(TrainingData):
         given = rounds.send("scaling", scaling)
         if n_samples >= n_features:
             parts = rounds.map("gram", _chunks.of_scaled, gram, chunks, given)
-            return directions_of_gram(rounds.run(rounds.merge(parts, _chunks.total))[0])
-        stacked = rounds.merge(chunks, _chunks.stack)
-        directions = rounds.apply(
-            "rotation", _chunks.of_scaled, principal_directions, stacked, given
-        )
-        return np.array(rounds.run(directions)[0])
+            return directions_of_gram(rounds.run(parts, _chunks.total)[0])
+        given = principal_directions, rounds.merge(chunks, _chunks.stack), given
+        directions = rounds.apply("rotation", _chunks.of_scaled, *given)
+        return np.array(rounds.run([directions], itemgetter(0))[0])

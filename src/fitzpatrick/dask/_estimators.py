@@ -109,7 +109,7 @@ def run_statistic(
     numbers = list(range(rounds.n_chunks))
     given = rounds.send("models", models)
     parts = rounds.map("score", _chunks.score, numbers, statistic, X, given, *others)
-    found: Columns | None = rounds.run(rounds.merge(parts, _chunks.merged))[0]
+    found: Columns | None = rounds.run(parts, _chunks.merged)[0]
     return found
 
 

@@ -39,7 +39,6 @@ class Rounds:
 
     @property
     def n_chunks(self) -> int:
-        """Chunks of the data."""
         return len(self.inputs["X"])
 
     def send(self, name: str, value: Any) -> Delayed:
@@ -81,8 +80,14 @@ class Rounds:
             if len(parts) == 1:
                 return parts[0]
 
-    def run(self, result: Delayed, kept: Sequence[Delayed] = ()) -> tuple[Any, list[Delayed]]:
-        """One round: its result, and tasks whose results stay on the workers for later rounds."""
+    def run(
+        self,
+        parts: list[Delayed],
+        function: Callable[[list[Any]], Any],
+        kept: Sequence[Delayed] = (),
+    ) -> tuple[Any, list[Delayed]]:
+        """One round: merged parts, and tasks whose results stay on the workers for later rounds."""
+        result = self.merge(parts, function)
         quiet, self._quiet = self._quiet, QUIET  # the client warns of large inputs once
         try:
             with dask.config.set(quiet):
