@@ -79,39 +79,31 @@ class ChunkedSums(SampleSums):
         return np.array(self._curvature)
 
 
-@dataclass(eq=False)
 class ChunkedData(TrainingData):
-    """Checked inputs of a fit, on workers."""
+    """Checked inputs of a fit, on workers: one round reads, checks and measures every chunk."""
 
-    rounds: Rounds
-    chunks: list[Delayed]  # tasks that have the rows, checked
-    summary: ChunkSummary
-    n_classes: int = 0
-    binary: bool = False
+    binary = False
     classes: Array | None = None  # labels that become numbers; None if targets stay as they are
     class_weights: Array | None = None
     _design: tuple[list[Delayed], ParameterSpace, int, float] | None = None
 
-    @classmethod
-    def read(
-        cls,
+    def __init__(
+        self,
         inputs: dict[str, list[Delayed]],
         check: TargetCheck,
         settings: FitSettings,
         *,
         persist: bool,
-    ) -> "ChunkedData":
-        """One round: every chunk is read, checked and measured."""
-        rounds = Rounds(inputs, persist, settings.n_threads)
-        numbers = list(range(rounds.n_chunks))
-        given = numbers, check, settings.loss, *inputs.values()
+    ) -> None:
+        rounds = self.rounds = Rounds(inputs, persist, settings.n_threads)
+        given = list(range(rounds.n_chunks)), check, settings.loss, *inputs.values()
         chunks = rounds.map("check", _chunks.check_rows, *given)
         parts = rounds.map("summary", ChunkSummary.of, chunks)
-        summary, chunks = rounds.run(parts, _chunks.merged, chunks)
-        if summary is None:
+        self.summary, self.chunks = rounds.run(parts, _chunks.merged, chunks)
+        if self.summary is None:
             raise ValueError("X has no rows; there is nothing to learn from")
-        summary.check()
-        return cls(rounds, chunks, summary)
+        self.summary.check()
+        self.n_classes = self.summary.n_classes
 
     def sums(self, settings: FitSettings) -> ChunkedSums:
         self._design = self._design or self._make_design(settings)

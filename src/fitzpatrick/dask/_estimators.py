@@ -49,7 +49,7 @@ class OnDask(LinearModel):
     def _check_data(self, X: Any, y: Any, sample_weight: Any, settings: FitSettings) -> ChunkedData:
         inputs = read_inputs(X, y, sample_weight)
         validate_data(self, meta(X), reset=True, skip_check_array=True)
-        data = ChunkedData.read(inputs, self._target_check, settings, persist=self.persist)
+        data = ChunkedData(inputs, self._target_check, settings, persist=self.persist)
         self._learn_targets(y, data, settings.loss)
         return data
 
@@ -281,7 +281,6 @@ class ProportionModelOnDask(OnDask, ProportionModel):
         is_frame = is_dask_collection(y) and not is_array(y) and y.ndim == 2
         self._target_names = _get_feature_names(y._meta) if is_frame else None
         self._is_single = found.form["shape of y"] == _chunks.ONE_COLUMN
-        data.n_classes = found.n_classes
 
     predict_scores = lazy(ProportionModel.predict_scores)
     predict = lazy(ProportionModel.predict)
@@ -344,8 +343,6 @@ def fit_path(
     of_path = {name: options.pop(name) for name in names}
     settings = _checks.check_parameters("fit_path", get_loss(loss, tightness), **options)
     inputs = read_inputs(X, Y, sample_weight)
-    data = ChunkedData.read(inputs, _chunks.numbers_of, settings, persist=persist)
-    found = data.summary
-    _checks.warn_of_rounding(found.rounding)
-    data.n_classes = found.n_classes
+    data = ChunkedData(inputs, _chunks.numbers_of, settings, persist=persist)
+    _checks.warn_of_rounding(data.summary.rounding)
     return path_of(data, settings, alphas, **of_path)
