@@ -35,17 +35,28 @@ class Stopping:
     no point is lower than :math:`f - \|g\|^2 / (2\alpha)`, which is the value of the dual problem
     at the maximizers y*. This duality gap has to be at most :math:`\sqrt{\mathrm{tol}}` of f, with
     an intercept as without one; f itself is far nearer.
+
+    Args:
+        tol: what the gradient norm has to come down to, relative to ``reference``.
+        reference: gradient norm at zero parameters.
+        noise: gradient norms below this are rounding errors.
+        max_iter: most iterations.
+        eps: spacing of the floating-point numbers that the objective is computed in, at 1.
+        cancellation: how much larger the numbers are that products add up than what they come to.
+        alpha: strength of the penalty.
+        patience: iterations without a clearly smaller gradient norm or objective that end a solver.
+        avoids_kinks: True to end where jumps of the Hessian make Newton steps short.
     """
 
-    tol: float  # what the gradient norm has to come down to, relative to the reference
-    reference: float  # gradient norm at zero parameters
-    noise: float  # gradient norms below this are rounding errors
+    tol: float
+    reference: float
+    noise: float
     max_iter: int
-    eps: float  # of the dtype that the objective is computed in
-    cancellation: float = 1.0  # of the parameter space
+    eps: float
+    cancellation: float = 1.0
     alpha: float = 0.0
-    patience: int = 20  # iterations without a clearly smaller gradient norm or objective
-    avoids_kinks: bool = False  # True to end where jumps of the Hessian make Newton steps short
+    patience: int = 20
+    avoids_kinks: bool = False
 
     def threshold(self, value: float) -> float:
         """The gradient norm that ends the iteration at an objective of ``value``."""
