@@ -17,15 +17,7 @@ from scipy import sparse
 from .._array import Array
 from .._weights import check_any_weight, check_each_weight
 from ..linear_model import _checks
-from ..linear_model._design import (
-    Design,
-    Scaling,
-    bounds,
-    design_of,
-    moments,
-    scaled,
-    standardization,
-)
+from ..linear_model._design import Design, Scaling, bounds, design_of, moments, scaled
 from ..linear_model._sums import Data, LocalSums
 from ..linear_model._vectors import entries
 from ..losses import Loss
@@ -108,12 +100,6 @@ class Columns:
             np.minimum(self.low, other.low),
             np.maximum(self.high, other.high),
         )
-
-    def scaling(self, precision: float, *, center: bool, standardize: bool) -> Scaling:
-        """How a model sees these columns."""
-        if standardize:
-            return standardization(self.mean, self.variance, self.low, self.high, precision)
-        return self.mean if center else np.zeros_like(self.mean), np.ones_like(self.mean)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from .._array import Array, eps
 from ..linear_model._checks import FitSettings
-from ..linear_model._design import ParameterSpace, Scaling
+from ..linear_model._design import ParameterSpace, Scaling, standardization
 from ..linear_model._preconditioner import (
     directions_of_gram,
     gram,
@@ -124,11 +124,12 @@ class ChunkedData(TrainingData):
             parts = rounds.map("summary", _chunks.columns_of, chunks)
             columns = rounds.run(parts, _chunks.merged)[0]
         assert columns is not None  # or the check of the summary has raised
-        fit_intercept, standardize = settings.fit_intercept, settings.standardize
+        fit_intercept, mean = settings.fit_intercept, columns.mean
         like = entries(self.summary.X)
-        scaling = columns.scaling(
-            eps(like), center=fit_intercept or standardize, standardize=standardize
-        )
+        scaling = mean if fit_intercept else np.zeros_like(mean), np.ones_like(mean)
+        if settings.standardize:
+            bounds = columns.low, columns.high
+            scaling = standardization(mean, columns.variance, *bounds, eps(like))
         basis = self._basis(chunks, scaling, columns.n_samples)
         given = rounds.share("transformation", (scaling, basis))
         designs = rounds.map("design", _chunks.make_design, fit_intercept, chunks, given)

@@ -104,8 +104,7 @@ class CrossValidated(LinearModel):
                 for name in {"alphas_", "tightnesses_", "scores_"} & vars(self).keys():
                     setattr(self, name, as_library(getattr(self, name), self.coef_))
             if unfinished:
-                problem = f"{unfinished} of {scores.size} fits of the path did not converge"
-                self._warn(problem)
+                self._warn(f"{unfinished} of {scores.size} fits of the path did not converge")
         return self
 
     def _search(

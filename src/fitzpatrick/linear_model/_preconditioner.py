@@ -63,7 +63,7 @@ class Preconditioner:
         self._spectrum = self._space.place(self._space.spectrum)
         self.curvature: Array | None = None  # eigenvalues of C, or what stands for them, (k,)
         self._vectors: Array | None = None  # its eigenvectors in columns; None for the identity
-        self._blocks: tuple[float, Map] | None = None  # the inverse of the blocks at an alpha
+        self._blocks: dict[float, Map] = {}  # the inverse of the blocks at the last alpha
         self._products = 0  # since blocks were made
         # curvature relative to the largest, below which it may be rounding errors
         self._negligible = math.sqrt(eps(self._space.like))
@@ -90,10 +90,7 @@ class Preconditioner:
 
     def inverse(self, alpha: float) -> Map:
         """R ↦ M⁻¹ R."""
-        if self._blocks is not None and self._blocks[0] == alpha:
-            base = self._blocks[1]
-        else:
-            base = self._spectral_inverse(alpha)
+        base = self._blocks.get(alpha) or self._spectral_inverse(alpha)
         return updated_inverse(base, self._pairs, alpha, self._space.n_penalized, self._space.place)
 
     def _spectral_inverse(self, alpha: float) -> Map:
@@ -119,11 +116,10 @@ class Preconditioner:
 
     def renew_blocks(self, alpha: float) -> None:
         """Make exact blocks for a penalty if the products so far have paid for them."""
-        are_there = self._blocks is not None and self._blocks[0] == alpha
-        if self._products > self._sums.block_cost * (BLOCKS_LAST if are_there else 1):
-            self._blocks = None  # their memory is needed
+        if self._products > self._sums.block_cost * (BLOCKS_LAST if alpha in self._blocks else 1):
+            self._blocks = {}  # their memory is needed
             inverse = self._block_inverse(alpha)
-            self._blocks = None if inverse is None else (alpha, inverse)
+            self._blocks = {} if inverse is None else {alpha: inverse}
             self._products = 0
 
     def _block_inverse(self, alpha: float) -> Map | None:
