@@ -55,8 +55,6 @@ def _shared(given: dict[str, Any], n_targets: int) -> dict[str, Any]:
 
 
 class LightGBM:
-    """Trees of LightGBM."""
-
     @staticmethod
     def train(samples: Samples, held_out: Samples | None, given: dict[str, Any]) -> Any:
         lightgbm = _load("lightgbm")

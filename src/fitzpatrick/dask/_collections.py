@@ -82,7 +82,6 @@ def row_chunks(X: Any) -> tuple[int, ...] | None:
 
 
 def check_whole_rows(name: str, collection: Any) -> None:
-    """Raise unless each chunk holds whole rows."""
     if is_array(collection) and collection.ndim == 2 and len(collection.chunks[1]) > 1:
         raise ValueError(
             f"{name} has {len(collection.chunks[1])} chunks of columns, and a chunk must hold "

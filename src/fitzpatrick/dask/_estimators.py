@@ -69,21 +69,20 @@ class OnDask(LinearModel):
                 f"predictions of Dask collections come as arrays or in pandas, not in {output}; "
                 "use set_output(transform='pandas') or 'default'"
             )
-        model = for_workers(self)
         row = np.zeros((1, rows.shape[1]), dtype=rows.dtype)
-        example = getattr(model, method)(row)
+        example = getattr(for_workers(self).set_output(transform=output), method)(row)
+        empty = np.asarray(example)[:0]
         prediction = rows.map_blocks(
             _chunks.predict,
-            model,
+            for_workers(self),
             method,
-            example[:0],
+            empty,
             token=f"fitzpatrick-{method}",
-            chunks=(rows.chunks[0], *((size,) for size in example.shape[1:])),
-            drop_axis=None if example.ndim == 2 else 1,
-            meta=example[:0],
+            chunks=(rows.chunks[0], *((size,) for size in empty.shape[1:])),
+            drop_axis=None if empty.ndim == 2 else 1,
+            meta=empty,
         )
-        framed = getattr(for_workers(self).set_output(transform=output), method)(row)
-        names = getattr(framed, "columns", None)
+        names = getattr(example, "columns", None)
         if names is None:
             return prediction
         index = None if is_array(X) else X.index

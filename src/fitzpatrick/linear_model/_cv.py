@@ -191,7 +191,6 @@ class CrossValidated(LinearModel):
     def _score_models(
         self, models: list[Self], held_out: Any, scorer: Any, loss: Loss, n_classes: int
     ) -> Any:
-        """The scores of fitted models on held-out samples."""
         X, y, weights = held_out
         y = y.toarray() if sparse.issparse(y) else y
         if is_foreign(X) and y.dtype.kind in "fiub":  # scorers compare arrays of one library

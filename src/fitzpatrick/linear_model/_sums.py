@@ -182,7 +182,6 @@ class LocalSums(SampleSums):
         return self.evaluate_at(self.scores_at(parameters))
 
     def evaluate_at(self, theta: Array) -> tuple[float, Array | None]:
-        """Σ w_i L_i and its gradient in P."""
         buffers = self._buffer("values"), self._buffer("gradients")
         values, residual = self.loss.value_and_gradient(theta, buffers)
         total = float(self._sum(values))
@@ -217,7 +216,6 @@ class LocalSums(SampleSums):
         return self.product_at(self._hessian, direction)
 
     def product_at(self, hessian: HessianOperator, direction: Array) -> Array:
-        """Σ w_i x_i (∇²L_i) x_iᵀ V, shape (p, k)."""
         tangent = self.design.scores(direction, self._buffer("tangents"))
         return self._adjoint(hessian(tangent, tangent))
 
