@@ -42,7 +42,6 @@ class ChunkedSums(SampleSums):
     _parameters: Array | None = None  # whose scores are these
     _theta: list[Delayed] = field(default_factory=list)
     _hessians: list[Delayed] = field(default_factory=list)
-    _curvature: Array | None = None
 
     def evaluate(self, parameters: Array) -> tuple[float, Array | None]:
         theta = self._score(parameters)
@@ -61,22 +60,25 @@ class ChunkedSums(SampleSums):
         given = self._deliver("parameters", parameters)
         return self.rounds.map("scores", LocalSums.scores_at, self.parts, given)
 
-    def linearize(self, parameters: Array, step: Array | None = None) -> None:
-        self._hessians = []  # of the point before: their memory is needed
+    def linearize(
+        self, parameters: Array, step: Array | None = None
+    ) -> tuple[list[Delayed], Array]:
+        self._hessians.clear()  # of the point before: their memory is needed
         if self._parameters is not parameters:
             self._theta, self._parameters = self._score(parameters), parameters
         given = [self._theta] if step is None else [self._theta, self._deliver("step", step)]
         hessians = self.rounds.map("hessian", LocalSums.hessian_at, self.parts, *given)
-        classes = self.rounds.map("curvature", LocalSums.curvature_at, self.parts, hessians)
-        self._curvature, self._hessians = self.rounds.run(classes, _chunks.total, hessians)
+        classes = self.rounds.map("curvature", LocalSums.curvature_of_classes, self.parts, hessians)
+        curvature, self._hessians = self.rounds.run(classes, _chunks.total, hessians)
+        return self._hessians, np.array(curvature)
 
-    def product(self, direction: Array) -> Array:
-        given = self._hessians, self.rounds.send("direction", direction)
-        products = self.rounds.map("product", LocalSums.product_at, self.parts, *given)
+    def product(self, hessian: tuple[list[Delayed], Array], direction: Array) -> Array:
+        given = hessian[0], self.rounds.send("direction", direction)
+        products = self.rounds.map("product", LocalSums.product, self.parts, *given)
         return np.array(self.rounds.run(products, _chunks.total)[0])
 
-    def curvature_of_classes(self) -> Array:
-        return np.array(self._curvature)
+    def curvature_of_classes(self, hessian: tuple[list[Delayed], Array]) -> Array:
+        return hessian[1]
 
 
 class ChunkedData(TrainingData):

@@ -22,7 +22,7 @@ from scipy import linalg, optimize, sparse, stats
 
 from .._array import Array, is_foreign, to_numpy
 from .._weights import check_weights
-from ..losses import Loss, get_loss
+from ..losses import get_loss
 from ._checks import check_features
 from ._design import constant_columns, measure
 

@@ -16,7 +16,7 @@ is diagonal, as M₀ takes it to be.
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -73,10 +73,10 @@ class Preconditioner:
         self._products += 1
         self._pairs.append((direction, product, alpha))
 
-    def learn(self) -> None:
-        """M₀ from the latest curvature of the rows: of all classes together, or of each alone."""
+    def learn(self, curvature: Array) -> None:
+        """M₀ from the curvature of all classes together, of each alone, or their mean."""
         n_scores, total_weight = self._sums.n_scores, self._sums.total_weight
-        curvature, vectors = self._sums.curvature_of_classes(), None
+        vectors = None
         if curvature.ndim == 2:
             curvature, vectors = np.linalg.eigh(curvature)
         elif curvature.ndim == 0:
@@ -114,15 +114,15 @@ class Preconditioner:
         mean = to_numpy(self.curvature).mean(keepdims=True)
         return 1 / np.sqrt(self._diagonal(self._space.spectrum, mean, alpha))
 
-    def renew_blocks(self, alpha: float) -> None:
+    def renew_blocks(self, hessian: Any, alpha: float) -> None:
         """Make exact blocks for a penalty if the products so far have paid for them."""
         if self._products > self._sums.block_cost * (BLOCKS_LAST if alpha in self._blocks else 1):
             self._blocks = {}  # their memory is needed
-            inverse = self._block_inverse(alpha)
+            inverse = self._block_inverse(hessian, alpha)
             self._blocks = {} if inverse is None else {alpha: inverse}
             self._products = 0
 
-    def _block_inverse(self, alpha: float) -> Map | None:
+    def _block_inverse(self, hessian: Any, alpha: float) -> Map | None:
         """M₀⁻¹ from the exact blocks of the classes.
 
         Where the entries of a row are coupled, what is the same for all classes changes nothing
@@ -138,8 +138,8 @@ class Preconditioner:
             least = self._negligible * float(xp.max(self.curvature))
         ridge = self._spectrum * least
         ridge[:d] += alpha
-        inverse = self._sums.block_inverse(ridge)
-        if inverse is None or not self._sums.is_coupled:
+        inverse = self._sums.block_inverse(hessian, ridge)
+        if inverse is None or hessian.total is None:
             return inverse
         constant = np.full((self._space.n_parameters, 1), self._sums.total_weight)
         common = self._space.place(constant)

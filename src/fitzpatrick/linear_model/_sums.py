@@ -16,7 +16,7 @@ import numpy as np
 from .. import engines
 from .._array import Array, as_library, is_foreign, is_numpy, namespace, to_numpy
 from ..engines import BoundLoss, HessianOperator
-from ..engines.bound import CoreHessian, Out
+from ..engines.bound import CoreHessian
 from ..losses import Loss
 from ._checks import FitSettings, check_largest_weight
 from ._design import Design, ParameterSpace, make_design
@@ -41,31 +41,27 @@ class SampleSums(ABC):
     n_samples: int  # n
     total_weight: float  # Σ w_i
     block_cost: float = math.inf  # of the exact blocks, in Hessian products
-    is_coupled: bool = False  # True if the entries of a row are, in the blocks
 
     @abstractmethod
     def evaluate(self, parameters: Array) -> tuple[float, Array | None]:
         """Σ w_i L_i and its gradient (p, k), which is None if the sum overflows."""
 
     @abstractmethod
-    def linearize(self, parameters: Array, step: Array | None = None) -> None:
-        """Compute the Hessians of the rows at P, or their means over steps like the given one.
-
-        What the methods below return is of these.
-        """
+    def linearize(self, parameters: Array, step: Array | None = None) -> Any:
+        """The Hessians of the rows at P, or their means over steps like the given one."""
 
     @abstractmethod
-    def product(self, direction: Array) -> Array:
+    def product(self, hessian: Any, direction: Array) -> Array:
         """V ↦ Σ w_i x_i (∇²L_i) x_iᵀ V, shape (p, k); the caller may change it."""
 
     @abstractmethod
-    def curvature_of_classes(self) -> Array:
+    def curvature_of_classes(self, hessian: Any) -> Array:
         """C = Σ w_i ∇²L_i in NumPy, or with many classes something simpler.
 
         That is (k, k) in full, its diagonal (k,), or trace(C)/k as a number.
         """
 
-    def block_inverse(self, ridge: Array) -> Map | None:
+    def block_inverse(self, hessian: Any, ridge: Array) -> Map | None:
         """The inverse of the exact blocks of the classes with a ridge, if there is one."""
         return None
 
@@ -111,9 +107,8 @@ class BinaryLoss:
         self._buffers[0][:, 1:] = theta
         return self._buffers
 
-    def value_and_gradient(self, theta: Array, out: Out = None) -> tuple[Array, Array]:
-        xp = namespace(theta)
-        values, gradient = out or (xp.empty_like(theta[:, 0]), xp.empty_like(theta))
+    def value_and_gradient(self, theta: Array, out: tuple[Array, Array]) -> tuple[Array, Array]:
+        values, gradient = out
         scores, both = self._scores(theta)
         values, both = self._pair.value_and_gradient(scores, (values, both))
         gradient[...] = both[:, 1:]
@@ -132,7 +127,7 @@ class BinaryLoss:
 class LocalSums(SampleSums):
     """Sums over samples in memory or on one device, all or a part of the data.
 
-    Workers call the methods whose names end in ``_at`` on parts.
+    On parts, workers call the methods that do without P.
     """
 
     design: Design
@@ -148,7 +143,6 @@ class LocalSums(SampleSums):
         self.total_weight = float(self.n_samples if self.weights is None else self.weights.sum())
         self.block_cost = block_cost(self.design.matrix, self.n_scores)
         self._parameters: Array | None = None  # whose scores the first buffer holds
-        self._hessian: HessianOperator | None = None
         self._buffers: dict[str, Array] = {}
 
     @functools.cached_property
@@ -195,12 +189,11 @@ class LocalSums(SampleSums):
             rows *= self._column
         return self.design.adjoint(rows)
 
-    def linearize(self, parameters: Array, step: Array | None = None) -> None:
+    def linearize(self, parameters: Array, step: Array | None = None) -> HessianOperator:
         at_last = self._parameters is parameters
         self._parameters = parameters
         theta = self._buffer("scores") if at_last else self.scores_at(parameters)
-        self._hessian = self.hessian_at(theta, step)
-        self.is_coupled = self._hessian.total is not None
+        return self.hessian_at(theta, step)
 
     def hessian_at(self, theta: Array, step: Array | None = None) -> HessianOperator:
         """The Hessian of the loss at θ, or its mean over scores as far away as a step leads."""
@@ -211,20 +204,11 @@ class LocalSums(SampleSums):
         reach = REACH * xp.sqrt(xp.mean(change * change, axis=1))
         return self.loss.hessian_operator(theta, reach)
 
-    def product(self, direction: Array) -> Array:
-        assert self._hessian is not None
-        return self.product_at(self._hessian, direction)
-
-    def product_at(self, hessian: HessianOperator, direction: Array) -> Array:
+    def product(self, hessian: HessianOperator, direction: Array) -> Array:
         tangent = self.design.scores(direction, self._buffer("tangents"))
         return self._adjoint(hessian(tangent, tangent))
 
-    def curvature_of_classes(self) -> Array:
-        assert self._hessian is not None
-        return self.curvature_at(self._hessian)
-
-    def curvature_at(self, hessian: HessianOperator) -> Array:
-        """C in full, its diagonal, or trace(C)/k, by the number of classes."""
+    def curvature_of_classes(self, hessian: HessianOperator) -> Array:
         if hessian.d is not None:
             if self.n_scores > MAX_CLASSES_BY_ENTRIES:
                 return self._sum(self._diagonal(hessian))
@@ -233,9 +217,8 @@ class LocalSums(SampleSums):
             return np.asarray(self._mean_curvature(hessian))
         return self._curvature_by_products(hessian)
 
-    def block_inverse(self, ridge: Array) -> Map | None:
-        hessian = self._hessian
-        if hessian is None or hessian.d is None:
+    def block_inverse(self, hessian: HessianOperator, ridge: Array) -> Map | None:
+        if hessian.d is None:
             return None
         diagonal = self._diagonal(hessian)
         weights = diagonal if self._column is None else diagonal * self._column
