@@ -98,8 +98,8 @@ class ChunkedData(TrainingData):
         persist: bool,
     ) -> None:
         rounds = self.rounds = Rounds(inputs, persist, settings.n_threads)
-        given = list(range(rounds.n_chunks)), check, settings.loss, *inputs.values()
-        chunks = rounds.map("check", _chunks.check_rows, *given)
+        given = check, settings.loss, *inputs.values()
+        chunks = rounds.map("check", _chunks.check_rows, rounds.numbers, *given)
         parts = rounds.map("summary", ChunkSummary.of, chunks)
         self.summary, self.chunks = rounds.run(parts, _chunks.merged, chunks)
         if self.summary is None:

@@ -105,9 +105,8 @@ def run_statistic(
     """The statistic of a model or several, in one round; None if no sample counts."""
     rounds = Rounds(inputs, keeps=False, n_threads=n_threads)
     X, *others = inputs.values()
-    numbers = list(range(rounds.n_chunks))
-    given = rounds.send("models", models)
-    parts = rounds.map("score", _chunks.score, numbers, statistic, X, given, *others)
+    given = statistic, X, rounds.send("models", models), *others
+    parts = rounds.map("score", _chunks.score, rounds.numbers, *given)
     found: Columns | None = rounds.run(parts, _chunks.merged)[0]
     return found
 

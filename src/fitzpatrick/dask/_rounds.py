@@ -38,8 +38,9 @@ class Rounds:
     _quiet: dict[str, str] = field(default_factory=dict)
 
     @property
-    def n_chunks(self) -> int:
-        return len(self.inputs["X"])
+    def numbers(self) -> list[int]:
+        """Of the chunks, from 0 on."""
+        return list(range(len(self.inputs["X"])))
 
     def send(self, name: str, value: Any) -> Delayed:
         """A value for the tasks of a round: it leaves this process once.
@@ -59,7 +60,7 @@ class Rounds:
 
         Arguments are values, and after them tasks, of which the first stands for the chunk.
         """
-        n = self.n_chunks
+        n = len(self.numbers)
         columns = [given if isinstance(given, list) else [given] * n for given in arguments]
         return [self.apply(name, function, *row) for row in zip(*columns, strict=True)]
 
