@@ -171,13 +171,9 @@ class ParameterSpace:
 
 @dataclass(eq=False)
 class Design(ParameterSpace):
-    """Centered and scaled features, with or without an intercept.
+    """Centered and scaled features, with or without an intercept."""
 
-    Attributes:
-        matrix: what the products multiply with: dense features with their column of ones, or
-            sparse ones, scaled, which a rank-one correction of the products centers.
-    """
-
+    # dense with a column of ones, or sparse and scaled: a correction of the products centers it
     matrix: Array
 
     def __post_init__(self) -> None:
