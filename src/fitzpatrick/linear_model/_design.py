@@ -62,10 +62,6 @@ def constant_columns(
 
     There is nothing to learn from them once they are centered. Where nothing is centered, a column
     of ones is an intercept: ``zero_only`` names columns of zeros.
-
-    Example:
-        >>> constant_columns(np.asarray([[1.0, 7.0, 0.0], [2.0, 7.0, 0.0]]))
-        array([1, 2])
     """
     if sample_weight is not None and not np.all(sample_weight):
         X = X[np.flatnonzero(sample_weight)]
