@@ -113,11 +113,11 @@ def round_seconds(n_chunks: int, repeats: int = 10) -> float:
     """The median time of an empty round."""
     array = da.zeros((n_chunks, 1), chunks=(1, 1))
     rounds = Rounds({"X": list(array.to_delayed().ravel())})
-    chunks = rounds.run(rounds.send("nothing", 0.0), rounds.inputs["X"])[1]
+    chunks = rounds.run([rounds.send("nothing", 0.0)], sum, rounds.inputs["X"])[1]
     seconds = []
     for _ in range(repeats):
         start = time.perf_counter()
-        rounds.run(rounds.merge(rounds.map("nothing", nothing, chunks), sum))
+        rounds.run(rounds.map("nothing", nothing, chunks), sum)
         seconds.append(time.perf_counter() - start)
     return statistics.median(seconds)
 

@@ -88,31 +88,28 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  
         check_consistent_length(X, y)
         if self.prefit:
             check_is_fitted(self.estimator)
-            self.estimator_, calibration = self.estimator, (X, y)
+            self.estimator_ = self.estimator
         else:
-            X, held_out, y, labels = train_test_split(
+            X_train, X, y_train, y = train_test_split(
                 X, y, test_size=self.calibration_size, random_state=self.random_state, stratify=y
             )
-            self.estimator_, calibration = clone(self.estimator).fit(X, y), (held_out, labels)
+            self.estimator_ = clone(self.estimator).fit(X_train, y_train)
         self.classes_ = np.asarray(self.estimator_.classes_)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
-        self._calibrate(*calibration)
-        return self
-
-    def _calibrate(self, X: Any, y: np.ndarray) -> None:
-        places = np.searchsorted(self.classes_, y)
         known = np.isin(y, self.classes_)
         if not known.all():
             raise ValueError(
                 f"y holds a class that the estimator was not fitted to: {y[~known].tolist()[0]!r}"
             )
+        places = np.searchsorted(self.classes_, y)
         scores = np.sort(self._badness(X)[np.arange(len(y)), places])
         self.n_calibration_ = len(scores)
         # the new sample is one of n + 1 that may come in any order; a rounding error is no rank
         rank = math.ceil((len(scores) + 1) * self.coverage * (1 - 4 * np.finfo(float).eps))
         self.threshold_ = float(scores[rank - 1]) if rank <= len(scores) else math.inf
+        return self
 
     def _badness(self, X: Any) -> np.ndarray:
         """How bad each class is for each sample, (n, k)."""

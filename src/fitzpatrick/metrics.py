@@ -248,11 +248,9 @@ def kendall_tau(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float
         >>> round(kendall_tau([[1, 2, 3], [1, 2, 3]], [[1, 2, 3], [1, 3, 2]]), 4)
         0.6667
     """
-    signs = []
-    for y in _pair(y_true, y_pred):
-        first, second = np.triu_indices(y.shape[1], 1)
-        signs.append(np.sign(y[:, first] - y[:, second]))
-    true, predicted = signs
+    y_true, y_pred = _pair(y_true, y_pred)
+    first, second = np.triu_indices(y_true.shape[1], 1)
+    true, predicted = (np.sign(y[:, first] - y[:, second]) for y in (y_true, y_pred))
     sizes = np.sqrt(np.sum(true**2, axis=1) * np.sum(predicted**2, axis=1))
     return _mean(_ratio(np.sum(true * predicted, axis=1), sizes), sample_weight)
 

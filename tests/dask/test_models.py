@@ -125,7 +125,7 @@ def test_solvers(solver, persist, monkeypatch) -> None:
 
     def recorded(sums, parameters, step=None):
         steps.append(step)
-        linearize(sums, parameters, step)
+        return linearize(sums, parameters, step)
 
     monkeypatch.setattr(ChunkedSums, "linearize", recorded)
     y = targets("sparse_sigmoid", X)

@@ -232,9 +232,8 @@ def test_curvature_of_all_rows_from_entries_is_that_by_products(loss: str, weigh
     objective = penalty_path(X, Y, loss, weights).objective
     parameters = seeded(3).standard_normal(objective.zero().shape)
     sums = objective.sums
-    sums.linearize(parameters)
-    hessian = sums._hessian
-    by_products = sums._curvature_by_products(hessian, sums._buffer())
+    hessian = sums.linearize(parameters)
+    by_products = sums._curvature_by_products(hessian)
     np.testing.assert_allclose(sums._curvature_by_entries(hessian), by_products, atol=1e-12)
     diagonal = sums._sum(sums._diagonal(hessian))
     np.testing.assert_allclose(diagonal, np.diag(by_products), atol=1e-12)
@@ -309,7 +308,7 @@ def test_steps_that_crossed_kinks_say_where_to_look_for_curvature(name: str) -> 
 
     def recorded(parameters, step=None):
         asked.append((parameters.copy(), None if step is None else step.copy()))
-        linearize(parameters, step)
+        return linearize(parameters, step)
 
     problem.sums.linearize = recorded
     assert problem.fit(1e-2).status.converged

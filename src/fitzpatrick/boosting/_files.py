@@ -73,7 +73,6 @@ def save_model(model: BoostedModel, file: str | Path) -> None:
 
 
 def model_text(model: BoostedModel) -> str:
-    """The lines of a file of that model."""
     check_is_fitted(model, "booster_")
     if not isinstance(model.loss_, str):
         raise ValueError(
@@ -114,7 +113,6 @@ def load_model(file: str | Path) -> BoostedClassifier | BoostedProportionRegress
 
 
 def read_model(lines: BinaryIO) -> BoostedClassifier | BoostedProportionRegressor:
-    """The model of the lines of a file."""
     try:
         expect(lines.seek(0, SEEK_END) <= MAX_BYTES, f"it is larger than {MAX_BYTES} bytes")
         lines.seek(0)

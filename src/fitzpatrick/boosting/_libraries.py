@@ -55,10 +55,7 @@ def _shared(given: dict[str, Any], n_targets: int) -> dict[str, Any]:
 
 
 class LightGBM:
-    """Trees of LightGBM."""
-
-    @staticmethod
-    def train(samples: Samples, held_out: Samples | None, given: dict[str, Any]) -> Any:
+    def train(self, samples: Samples, held_out: Samples | None, given: dict[str, Any]) -> Any:
         lightgbm = _load("lightgbm")
         params = _shared(given, samples.scores.shape[1]) | {
             "objective": samples.judge,
@@ -99,24 +96,19 @@ class LightGBM:
                 f"split: {error}"
             ) from error
 
-    @staticmethod
-    def scores(part: Any, X: Any) -> np.ndarray:
+    def scores(self, part: Any, X: Any) -> np.ndarray:
         return np.asarray(part.predict(_as_matrix(X), raw_score=True))
 
-    @staticmethod
-    def rounds(part: Any) -> int:
+    def rounds(self, part: Any) -> int:
         return int(part.best_iteration if part.best_iteration > 0 else part.current_iteration())
 
-    @staticmethod
-    def gains(part: Any) -> np.ndarray:
+    def gains(self, part: Any) -> np.ndarray:
         return np.asarray(part.feature_importance("gain"))
 
-    @staticmethod
-    def to_text(part: Any) -> str:
+    def to_text(self, part: Any) -> str:
         return checked_lightgbm(part.model_to_string())
 
-    @staticmethod
-    def from_text(text: str) -> tuple[Any, int, int]:
+    def from_text(self, text: str) -> tuple[Any, int, int]:
         part = _load("lightgbm").Booster(model_str=checked_lightgbm(text))
         return part, part.num_feature(), part.num_model_per_iteration()
 
@@ -129,8 +121,7 @@ def _as_matrix(X: Any) -> Any:
 class XGBoost:
     """Trees of XGBoost, which has no rule for the number of samples of a leaf."""
 
-    @staticmethod
-    def train(samples: Samples, held_out: Samples | None, given: dict[str, Any]) -> Any:
+    def train(self, samples: Samples, held_out: Samples | None, given: dict[str, Any]) -> Any:
         xgboost = _load("xgboost")
         params = _shared(given, samples.scores.shape[1]) | {
             "base_score": 0.0,
@@ -167,33 +158,28 @@ class XGBoost:
         rounds = given["n_estimators"]
         return xgboost.train(params, data(samples), rounds, obj=samples.judge, **options)
 
-    @staticmethod
-    def scores(part: Any, X: Any) -> np.ndarray:
+    def scores(self, part: Any, X: Any) -> np.ndarray:
         data = _load("xgboost").DMatrix(X, enable_categorical=True)
-        rounds = 0, XGBoost.rounds(part)
+        rounds = 0, self.rounds(part)
         margins = part.predict(data, output_margin=True, iteration_range=rounds)
         return np.asarray(margins, dtype=np.float64)
 
-    @staticmethod
-    def rounds(part: Any) -> int:
+    def rounds(self, part: Any) -> int:
         return int(part.attr("best_iteration") or part.num_boosted_rounds() - 1) + 1
 
-    @staticmethod
-    def gains(part: Any) -> np.ndarray:
+    def gains(self, part: Any) -> np.ndarray:
         by_name = part.get_score(importance_type="total_gain")
         names = part.feature_names or [f"f{i}" for i in range(part.num_features())]
         return np.asarray([by_name.get(name, 0.0) for name in names])
 
-    @staticmethod
-    def to_text(part: Any) -> str:
+    def to_text(self, part: Any) -> str:
         return checked_xgboost(bytes(part.save_raw("json")).decode())[0]
 
-    @staticmethod
-    def from_text(text: str) -> tuple[Any, int, int]:
+    def from_text(self, text: str) -> tuple[Any, int, int]:
         text, n_targets = checked_xgboost(text)
         part = _load("xgboost").Booster()
         part.load_model(bytearray(text, "utf-8"))
         return part, part.num_features(), n_targets
 
 
-LIBRARIES: dict[str, Any] = {"lightgbm": LightGBM, "xgboost": XGBoost}
+LIBRARIES: dict[str, Any] = {"lightgbm": LightGBM(), "xgboost": XGBoost()}

@@ -40,11 +40,7 @@ class ObjectiveOptions(TypedDict, total=False):
 
 
 class Objective:
-    """A loss at the targets of a set of samples, as LightGBM and XGBoost call it.
-
-    Attributes:
-        shape: (n, k), of the targets and of the scores.
-    """
+    """A loss at the targets of a set of samples, as LightGBM and XGBoost call it."""
 
     def __init__(
         self,
@@ -76,7 +72,7 @@ class Objective:
         y, domain = y if sparse.issparse(y) else np.asarray(y), self._omega.domain
         y = y[:, None] if y.ndim == 1 and not domain.has_labels else y
         k = y.shape[1] if y.ndim == 2 else n_classes or int(y.max(initial=0)) + 1
-        self.shape = int(y.shape[0]), int(k)
+        self.shape = int(y.shape[0]), int(k)  # of the targets and of the scores
         y = as_targets(y, self.shape, domain)
         self._targets = wrap_targets(y, self.shape, np.dtype(np.float64))
         self._n_threads = resolve_threads(n_threads)

@@ -118,7 +118,6 @@ def _fields(text: str) -> dict[str, str]:
 
 
 def _fields_of_size(fields: dict[str, str], sizes: dict[str, Any]) -> dict[str, np.ndarray]:
-    """The numbers in fields of some sizes."""
     names = ((name, size) for of, size in sizes.items() for name in _FIELDS[of].split())
     return {name: _numbers(fields, name, int(size)) for name, size in names}
 

@@ -17,15 +17,7 @@ from scipy import sparse
 from .._array import Array
 from .._weights import check_any_weight, check_each_weight
 from ..linear_model import _checks
-from ..linear_model._design import (
-    Design,
-    Scaling,
-    bounds,
-    design_of,
-    moments,
-    scaled,
-    standardization,
-)
+from ..linear_model._design import Design, Scaling, bounds, design_of, moments, scaled
 from ..linear_model._sums import Data, LocalSums
 from ..linear_model._vectors import entries
 from ..losses import Loss
@@ -49,7 +41,6 @@ TargetCheck = Callable[[Any, Array, Array | None, Loss], Checked]
 
 
 def labels_of(y: Any, X: Array, weights: Array | None, _loss: Loss) -> Checked:
-    """Class labels of a chunk."""
     y = _checks.label_column(y, X)
     labels, places = np.unique(y, return_inverse=True)
     _checks.check_classes(np.repeat(labels, 2))  # scikit-learn warns if most labels occur once
@@ -92,12 +83,10 @@ class Columns:
 
     @classmethod
     def of(cls, X: Array, weights: Array | None) -> "Columns":
-        """Those of rows in memory."""
         weight = float(X.shape[0] if weights is None else weights.sum())
         return cls(int(X.shape[0]), weight, *moments(X, weights), *bounds(X))
 
     def merge(self, other: "Columns") -> "Columns":
-        """Those of both."""
         weight = self.weight + other.weight
         share = other.weight / weight
         difference = other.mean - self.mean
@@ -111,12 +100,6 @@ class Columns:
             np.minimum(self.low, other.low),
             np.maximum(self.high, other.high),
         )
-
-    def scaling(self, precision: float, *, center: bool, standardize: bool) -> Scaling:
-        """How a model sees these columns."""
-        if standardize:
-            return standardization(self.mean, self.variance, self.low, self.high, precision)
-        return self.mean if center else np.zeros_like(self.mean), np.ones_like(self.mean)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +138,6 @@ class ChunkSummary:
 
     @classmethod
     def of(cls, chunk: Chunk) -> "ChunkSummary":
-        """The summary of one chunk."""
         X, weights, counted = chunk.X, chunk.weights, chunk.counted()
         form = {"n_features of X": X.shape[1], "dtype of X": X.dtype}
         form |= {"is_sparse of X": sparse.issparse(X)} | chunk.facts["form"]
@@ -195,7 +177,6 @@ class ChunkSummary:
 
 
 def merged(parts: list[Any]) -> Any:
-    """What is known of several chunks."""
     return reduce(lambda one, other: one.merge(other), parts)
 
 
@@ -245,7 +226,6 @@ def of_scaled(
 
 
 def stack(chunks: list[Chunk]) -> Chunk:
-    """Several chunks as one."""
     weights = [chunk.weights for chunk in chunks if chunk.weights is not None]
     return replace(
         chunks[0],
@@ -277,14 +257,13 @@ def bind(
     design, chunk = part
     data = Data(None, chunk.y, n_classes, chunk.weights, binary)
     with errors_of(chunk.index):
-        return data.bind(design, loss, n_threads, seed=chunk.index)
+        return data.bind(design, loss, n_threads, seed=chunk.index, keeps_buffers=False)
 
 
 # Sums
 
 
 def total(parts: Sequence[Array]) -> Array:
-    """The sum of arrays."""
     return reduce(np.add, parts)
 
 

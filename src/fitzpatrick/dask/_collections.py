@@ -40,7 +40,7 @@ def meta(X: Any) -> Any:
 
 
 def _check_kind(X: Any) -> None:
-    if not is_dask_collection(X) or not (is_array(X) or hasattr(X, "npartitions")):
+    if not (is_dask_collection(X) and hasattr(X, "npartitions")):
         raise TypeError(
             f"X is a {type(X).__module__}.{type(X).__name__}, and fitzpatrick.dask takes a "
             "dask.array or a dask.dataframe; use da.from_array(X, chunks=...), or "
@@ -82,7 +82,6 @@ def row_chunks(X: Any) -> tuple[int, ...] | None:
 
 
 def check_whole_rows(name: str, collection: Any) -> None:
-    """Raise unless each chunk holds whole rows."""
     if is_array(collection) and collection.ndim == 2 and len(collection.chunks[1]) > 1:
         raise ValueError(
             f"{name} has {len(collection.chunks[1])} chunks of columns, and a chunk must hold "
@@ -92,14 +91,10 @@ def check_whole_rows(name: str, collection: Any) -> None:
 
 def _read(name: str, collection: Any, X: Any) -> list[Delayed]:
     check_whole_rows(name, collection)
-    if is_array(collection) and _n_chunks(collection) != _n_chunks(X):
+    if is_array(collection) and collection.npartitions != X.npartitions:
         collection = _in_chunks_of(X, collection)
     _check_same_chunks(name, collection, X)
     return _delayed_chunks(collection)
-
-
-def _n_chunks(collection: Any) -> int:
-    return len(collection.chunks[0]) if is_array(collection) else int(collection.npartitions)
 
 
 def _delayed_chunks(collection: Any) -> list[Delayed]:
@@ -138,9 +133,8 @@ def _check_same_chunks(name: str, collection: Any, X: Any) -> None:
             f"chunk {at} of {name} is {found} and chunk {at} of X {wanted}, and both must hold the "
             f"same rows; use {name}.rechunk({{0: X.chunks[0]}})"
         )
-    n_chunks = [_n_chunks(part) for part in (collection, X)]
-    if n_chunks[0] != n_chunks[1]:
+    if collection.npartitions != X.npartitions:
         raise ChunkError(
-            f"{name} has {n_chunks[0]} chunks and X has {n_chunks[1]}, and both must hold the same "
-            "rows; make them from one collection, or repartition them alike"
+            f"{name} has {collection.npartitions} chunks and X has {X.npartitions}, and both must "
+            "hold the same rows; make them from one collection, or repartition them alike"
         )

@@ -1,9 +1,7 @@
 """The data of a fit in chunks: from what reads them to sums over samples that live on workers."""
 
-import math
 from dataclasses import dataclass, field
-from operator import attrgetter
-from typing import Any
+from operator import attrgetter, itemgetter
 
 import numpy as np
 from dask.delayed import Delayed
@@ -11,7 +9,7 @@ from scipy import sparse
 
 from .._array import Array, eps
 from ..linear_model._checks import FitSettings
-from ..linear_model._design import ParameterSpace, Scaling
+from ..linear_model._design import ParameterSpace, Scaling, standardization
 from ..linear_model._preconditioner import (
     directions_of_gram,
     gram,
@@ -44,17 +42,14 @@ class ChunkedSums(SampleSums):
     _parameters: Array | None = None  # whose scores are these
     _theta: list[Delayed] = field(default_factory=list)
     _hessians: list[Delayed] = field(default_factory=list)
-    _curvature: Array | None = None
 
     def evaluate(self, parameters: Array) -> tuple[float, Array | None]:
         theta = self._score(parameters)
         losses = self.rounds.map("gradient", LocalSums.evaluate_at, self.parts, theta)
-        result = self.rounds.merge(losses, _chunks.total_evaluation)
-        (value, gradient), self._theta = self.rounds.run(result, theta)
+        evaluation: tuple[float, Array | None]
+        evaluation, self._theta = self.rounds.run(losses, _chunks.total_evaluation, theta)
         self._parameters = parameters
-        if gradient is None:
-            return math.inf, None
-        return value, np.array(gradient)  # which the worker may still hold
+        return evaluation
 
     def _deliver(self, name: str, array: Array) -> Delayed:
         # if nothing is kept, rounds of Hessian products need it as well
@@ -65,68 +60,60 @@ class ChunkedSums(SampleSums):
         given = self._deliver("parameters", parameters)
         return self.rounds.map("scores", LocalSums.scores_at, self.parts, given)
 
-    def linearize(self, parameters: Array, step: Array | None = None) -> None:
-        self._hessians = []  # of the point before: their memory is needed
+    def linearize(
+        self, parameters: Array, step: Array | None = None
+    ) -> tuple[list[Delayed], Array]:
+        self._hessians.clear()  # of the point before: their memory is needed
         if self._parameters is not parameters:
             self._theta, self._parameters = self._score(parameters), parameters
         given = [self._theta] if step is None else [self._theta, self._deliver("step", step)]
         hessians = self.rounds.map("hessian", LocalSums.hessian_at, self.parts, *given)
-        classes = self.rounds.map("curvature", LocalSums.curvature_at, self.parts, hessians)
-        result = self.rounds.merge(classes, _chunks.total)
-        self._curvature, self._hessians = self.rounds.run(result, hessians)
+        classes = self.rounds.map("curvature", LocalSums.curvature_of_classes, self.parts, hessians)
+        curvature, self._hessians = self.rounds.run(classes, _chunks.total, hessians)
+        return self._hessians, np.array(curvature)
 
-    def product(self, direction: Array) -> Array:
-        given = self.rounds.send("direction", direction)
-        given = [self.parts, self._hessians, given]
-        products = self.rounds.map("product", LocalSums.product_at, *given)
-        return np.array(self.rounds.run(self.rounds.merge(products, _chunks.total))[0])
+    def product(self, hessian: tuple[list[Delayed], Array], direction: Array) -> Array:
+        given = hessian[0], self.rounds.send("direction", direction)
+        products = self.rounds.map("product", LocalSums.product, self.parts, *given)
+        return np.array(self.rounds.run(products, _chunks.total)[0])
 
-    def curvature_of_classes(self) -> Array:
-        return np.array(self._curvature)
+    def curvature_of_classes(self, hessian: tuple[list[Delayed], Array]) -> Array:
+        return hessian[1]
 
 
-@dataclass(eq=False)
 class ChunkedData(TrainingData):
-    """Checked inputs of a fit, on workers."""
+    """Checked inputs of a fit, on workers: one round reads, checks and measures every chunk."""
 
-    rounds: Rounds
-    chunks: list[Delayed]  # tasks that have the rows, checked
-    unread: list[Delayed]  # the tasks before the first round
-    summary: ChunkSummary
-    n_classes: int = 0
-    binary: bool = False
+    binary = False
     classes: Array | None = None  # labels that become numbers; None if targets stay as they are
     class_weights: Array | None = None
-    _designs: dict[Any, Any] = field(default_factory=dict)
+    _design: tuple[list[Delayed], ParameterSpace, int, float] | None = None
 
-    @classmethod
-    def read(
-        cls,
+    def __init__(
+        self,
         inputs: dict[str, list[Delayed]],
         check: TargetCheck,
         settings: FitSettings,
         *,
         persist: bool,
-    ) -> "ChunkedData":
-        """One round: every chunk is read, checked and measured."""
-        rounds = Rounds(inputs, persist, settings.n_threads)
-        numbers = list(range(rounds.n_chunks))
-        given = inputs.values()
-        unread = rounds.map("check", _chunks.check_rows, numbers, check, settings.loss, *given)
-        parts = rounds.map("summary", ChunkSummary.of, unread)
-        summary, chunks = rounds.run(rounds.merge(parts, _chunks.merged), unread)
-        if summary is None:
+    ) -> None:
+        rounds = self.rounds = Rounds(inputs, persist, settings.n_threads)
+        given = check, settings.loss, *inputs.values()
+        chunks = rounds.map("check", _chunks.check_rows, rounds.numbers, *given)
+        parts = rounds.map("summary", ChunkSummary.of, chunks)
+        self.summary, self.chunks = rounds.run(parts, _chunks.merged, chunks)
+        if self.summary is None:
             raise ValueError("X has no rows; there is nothing to learn from")
-        summary.check()
-        return cls(rounds, chunks, unread, summary)
+        self.summary.check()
+        self.n_classes = self.summary.n_classes
 
-    def _bind(self, settings: FitSettings, design: Any) -> ChunkedSums:
-        rounds, (designs, space, n_samples, total_weight) = self.rounds, design
+    def sums(self, settings: FitSettings) -> ChunkedSums:
+        self._design = self._design or self._make_design(settings)
+        rounds, (designs, space, n_samples, total_weight) = self.rounds, self._design
         values = settings.loss, self.n_classes, self.binary, settings.n_threads or 1
         parts = rounds.map("bind", _chunks.bind, *values, designs)
         if rounds.keeps:
-            done = rounds.merge(rounds.map("ready", attrgetter("n_samples"), parts), sum)
-            _, parts = rounds.run(done, parts)
+            _, parts = rounds.run(rounds.map("ready", attrgetter("n_samples"), parts), sum, parts)
         return ChunkedSums(rounds, parts, space, self.n_scores, n_samples, total_weight)
 
     def _make_design(
@@ -137,22 +124,23 @@ class ChunkedData(TrainingData):
         columns = self.summary.columns
         if self.class_weights is not None:  # weights have changed
             parts = rounds.map("summary", _chunks.columns_of, chunks)
-            columns = rounds.run(rounds.merge(parts, _chunks.merged))[0]
+            columns = rounds.run(parts, _chunks.merged)[0]
         assert columns is not None  # or the check of the summary has raised
-        fit_intercept, standardize = settings.fit_intercept, settings.standardize
+        fit_intercept, mean = settings.fit_intercept, columns.mean
         like = entries(self.summary.X)
-        scaling = columns.scaling(
-            eps(like), center=fit_intercept or standardize, standardize=standardize
-        )
+        scaling = mean if fit_intercept else np.zeros_like(mean), np.ones_like(mean)
+        if settings.standardize:
+            bounds = columns.low, columns.high
+            scaling = standardization(mean, columns.variance, *bounds, eps(like))
         basis = self._basis(chunks, scaling, columns.n_samples)
         given = rounds.share("transformation", (scaling, basis))
         designs = rounds.map("design", _chunks.make_design, fit_intercept, chunks, given)
         parts = rounds.map("spectrum", _chunks.weighted_spectrum, designs)
-        found, designs = rounds.run(rounds.merge(parts, _chunks.total), designs)
+        found, designs = rounds.run(parts, _chunks.total, designs)
         spectrum, weight = found[:-1] / found[-1], float(found[-1])
         is_sparse = sparse.issparse(self.summary.X)
         space = ParameterSpace(spectrum, scaling, fit_intercept, basis, like, is_sparse)
-        self.chunks = self.unread  # the designs have taken their place
+        self.chunks = []  # the designs have taken their place
         return designs, space, columns.n_samples, weight
 
     def _basis(self, chunks: list[Delayed], scaling: Scaling, n_samples: int) -> Array | None:
@@ -166,9 +154,7 @@ class ChunkedData(TrainingData):
         given = rounds.send("scaling", scaling)
         if n_samples >= n_features:
             parts = rounds.map("gram", _chunks.of_scaled, gram, chunks, given)
-            return directions_of_gram(rounds.run(rounds.merge(parts, _chunks.total))[0])
-        stacked = rounds.merge(chunks, _chunks.stack)
-        directions = rounds.apply(
-            "rotation", _chunks.of_scaled, principal_directions, stacked, given
-        )
-        return np.array(rounds.run(directions)[0])
+            return directions_of_gram(rounds.run(parts, _chunks.total)[0])
+        given = principal_directions, rounds.merge(chunks, _chunks.stack), given
+        directions = rounds.apply("rotation", _chunks.of_scaled, *given)
+        return np.array(rounds.run([directions], itemgetter(0))[0])

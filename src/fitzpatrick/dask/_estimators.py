@@ -49,7 +49,7 @@ class OnDask(LinearModel):
     def _check_data(self, X: Any, y: Any, sample_weight: Any, settings: FitSettings) -> ChunkedData:
         inputs = read_inputs(X, y, sample_weight)
         validate_data(self, meta(X), reset=True, skip_check_array=True)
-        data = ChunkedData.read(inputs, self._target_check, settings, persist=self.persist)
+        data = ChunkedData(inputs, self._target_check, settings, persist=self.persist)
         self._learn_targets(y, data, settings.loss)
         return data
 
@@ -69,21 +69,20 @@ class OnDask(LinearModel):
                 f"predictions of Dask collections come as arrays or in pandas, not in {output}; "
                 "use set_output(transform='pandas') or 'default'"
             )
-        model = for_workers(self)
         row = np.zeros((1, rows.shape[1]), dtype=rows.dtype)
-        example = getattr(model, method)(row)
+        example = getattr(for_workers(self).set_output(transform=output), method)(row)
+        empty = np.asarray(example)[:0]
         prediction = rows.map_blocks(
             _chunks.predict,
-            model,
+            for_workers(self),
             method,
-            example[:0],
+            empty,
             token=f"fitzpatrick-{method}",
-            chunks=(rows.chunks[0], *((size,) for size in example.shape[1:])),
-            drop_axis=None if example.ndim == 2 else 1,
-            meta=example[:0],
+            chunks=(rows.chunks[0], *((size,) for size in empty.shape[1:])),
+            drop_axis=None if empty.ndim == 2 else 1,
+            meta=empty,
         )
-        framed = getattr(for_workers(self).set_output(transform=output), method)(row)
-        names = getattr(framed, "columns", None)
+        names = getattr(example, "columns", None)
         if names is None:
             return prediction
         index = None if is_array(X) else X.index
@@ -106,10 +105,9 @@ def run_statistic(
     """The statistic of a model or several, in one round; None if no sample counts."""
     rounds = Rounds(inputs, keeps=False, n_threads=n_threads)
     X, *others = inputs.values()
-    numbers = list(range(rounds.n_chunks))
-    given = rounds.send("models", models)
-    parts = rounds.map("score", _chunks.score, numbers, statistic, X, given, *others)
-    found: Columns | None = rounds.run(rounds.merge(parts, _chunks.merged))[0]
+    given = statistic, X, rounds.send("models", models), *others
+    parts = rounds.map("score", _chunks.score, rounds.numbers, *given)
+    found: Columns | None = rounds.run(parts, _chunks.merged)[0]
     return found
 
 
@@ -281,7 +279,6 @@ class ProportionModelOnDask(OnDask, ProportionModel):
         is_frame = is_dask_collection(y) and not is_array(y) and y.ndim == 2
         self._target_names = _get_feature_names(y._meta) if is_frame else None
         self._is_single = found.form["shape of y"] == _chunks.ONE_COLUMN
-        data.n_classes = found.n_classes
 
     predict_scores = lazy(ProportionModel.predict_scores)
     predict = lazy(ProportionModel.predict)
@@ -344,8 +341,6 @@ def fit_path(
     of_path = {name: options.pop(name) for name in names}
     settings = _checks.check_parameters("fit_path", get_loss(loss, tightness), **options)
     inputs = read_inputs(X, Y, sample_weight)
-    data = ChunkedData.read(inputs, _chunks.numbers_of, settings, persist=persist)
-    found = data.summary
-    _checks.warn_of_rounding(found.rounding)
-    data.n_classes = found.n_classes
+    data = ChunkedData(inputs, _chunks.numbers_of, settings, persist=persist)
+    _checks.warn_of_rounding(data.summary.rounding)
     return path_of(data, settings, alphas, **of_path)

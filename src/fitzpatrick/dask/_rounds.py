@@ -38,9 +38,9 @@ class Rounds:
     _quiet: dict[str, str] = field(default_factory=dict)
 
     @property
-    def n_chunks(self) -> int:
-        """Chunks of the data."""
-        return len(self.inputs["X"])
+    def numbers(self) -> list[int]:
+        """Of the chunks, from 0 on."""
+        return list(range(len(self.inputs["X"])))
 
     def send(self, name: str, value: Any) -> Delayed:
         """A value for the tasks of a round: it leaves this process once.
@@ -60,7 +60,7 @@ class Rounds:
 
         Arguments are values, and after them tasks, of which the first stands for the chunk.
         """
-        n = self.n_chunks
+        n = len(self.numbers)
         columns = [given if isinstance(given, list) else [given] * n for given in arguments]
         return [self.apply(name, function, *row) for row in zip(*columns, strict=True)]
 
@@ -81,8 +81,14 @@ class Rounds:
             if len(parts) == 1:
                 return parts[0]
 
-    def run(self, result: Delayed, kept: Sequence[Delayed] = ()) -> tuple[Any, list[Delayed]]:
-        """One round: its result, and tasks whose results stay on the workers for later rounds."""
+    def run(
+        self,
+        parts: list[Delayed],
+        function: Callable[[list[Any]], Any],
+        kept: Sequence[Delayed] = (),
+    ) -> tuple[Any, list[Delayed]]:
+        """One round: merged parts, and tasks whose results stay on the workers for later rounds."""
+        result = self.merge(parts, function)
         quiet, self._quiet = self._quiet, QUIET  # the client warns of large inputs once
         try:
             with dask.config.set(quiet):

@@ -104,8 +104,7 @@ class CrossValidated(LinearModel):
                 for name in {"alphas_", "tightnesses_", "scores_"} & vars(self).keys():
                     setattr(self, name, as_library(getattr(self, name), self.coef_))
             if unfinished:
-                problem = f"{unfinished} of {scores.size} fits of the path did not converge"
-                self._warn(problem)
+                self._warn(f"{unfinished} of {scores.size} fits of the path did not converge")
         return self
 
     def _search(
@@ -192,7 +191,6 @@ class CrossValidated(LinearModel):
     def _score_models(
         self, models: list[Self], held_out: Any, scorer: Any, loss: Loss, n_classes: int
     ) -> Any:
-        """The scores of fitted models on held-out samples."""
         X, y, weights = held_out
         y = y.toarray() if sparse.issparse(y) else y
         if is_foreign(X) and y.dtype.kind in "fiub":  # scorers compare arrays of one library

@@ -62,10 +62,6 @@ def constant_columns(
 
     There is nothing to learn from them once they are centered. Where nothing is centered, a column
     of ones is an intercept: ``zero_only`` names columns of zeros.
-
-    Example:
-        >>> constant_columns(np.asarray([[1.0, 7.0, 0.0], [2.0, 7.0, 0.0]]))
-        array([1, 2])
     """
     if sample_weight is not None and not np.all(sample_weight):
         X = X[np.flatnonzero(sample_weight)]
@@ -171,13 +167,9 @@ class ParameterSpace:
 
 @dataclass(eq=False)
 class Design(ParameterSpace):
-    """Centered and scaled features, with or without an intercept.
+    """Centered and scaled features, with or without an intercept."""
 
-    Attributes:
-        matrix: what the products multiply with: dense features with their column of ones, or
-            sparse ones, scaled, which a rank-one correction of the products centers.
-    """
-
+    # dense with a column of ones, or sparse and scaled: a correction of the products centers it
     matrix: Array
 
     def __post_init__(self) -> None:
@@ -185,7 +177,6 @@ class Design(ParameterSpace):
 
     @property
     def n_samples(self) -> int:
-        """Rows of X."""
         return int(self.matrix.shape[0])
 
     def scores(self, parameters: Array, out: Array) -> Array:

@@ -22,7 +22,7 @@ from scipy import linalg, optimize, sparse, stats
 
 from .._array import Array, is_foreign, to_numpy
 from .._weights import check_weights
-from ..losses import Loss, get_loss
+from ..losses import get_loss
 from ._checks import check_features
 from ._design import constant_columns, measure
 
@@ -105,7 +105,7 @@ def summarize(
             f"the Hessian is singular: features {features[constant].tolist()} are constant, as the "
             "intercept is; leave them out, or fit with standardize=True or a penalty (alpha > 0)"
         )
-    problem = _Problem.of(model, X[:, kept], data.targets, data.weights, kept)
+    problem = _Problem(model, X[:, kept], data.targets, data.weights, kept)
     covariance = problem.covariance(_clusters(groups, X.shape[0]))
     contrast, rows = problem.basis, targets
     on_simplex = loss.regularizer.domain.has_labels
@@ -142,30 +142,21 @@ def _target_names(model: "LinearModel", given: "LinearModel", n_classes: int) ->
     return fitted
 
 
-@dataclass(frozen=True, eq=False)
 class _Problem:
-    """A model at data, in coordinates in which its Hessian has an inverse.
+    """A model in some of its features at data, in coordinates in which its Hessian has an inverse.
 
     Scores are B η x, with the columns of B the directions in which scores of a row count: all of
     them, on the simplex those of sum zero, or the second class against the first of two.
     """
 
-    loss: Loss
-    predict: Callable[[Array], Array]
-    X: Any  # (n, width), with a column of ones for an intercept
-    targets: Any
-    weights: Array
-    basis: Array  # B, (k, m)
-    parameters: Array  # (m · width,)
-    penalty: Array  # of all parameters
-
-    @classmethod
-    def of(
-        cls, model: "LinearModel", X: Any, targets: Any, weights: Any, kept: Array
-    ) -> "_Problem":
-        """The problem in some of the features of a model."""
+    def __init__(
+        self, model: "LinearModel", X: Any, targets: Any, weights: Any, kept: Array
+    ) -> None:
         alpha, is_standardized, has_intercept = model._fitted_with
-        loss = model._fitted_loss
+        self.loss = model._fitted_loss
+        self.predict = partial(model._predictions, loss=self.loss)
+        self.targets = targets
+        self.weights = np.ones(X.shape[0]) if weights is None else weights
         coef, intercept = to_numpy(model.coef_)[:, kept], to_numpy(model.intercept_)
         X, coef = X.astype(np.float64), coef.astype(np.float64)
         shift, scale = measure(X, weights, center=is_standardized, standardize=is_standardized)
@@ -176,23 +167,18 @@ class _Problem:
             coef, penalty = np.c_[coef, intercept], np.append(penalty, 0.0)
         elif is_standardized:  # scores are W (x − mean)
             X = _dense(X) - shift
-        X = sparse.csr_array(X) if sparse.issparse(X) else X
-        basis = np.eye(len(coef))
-        if loss.regularizer.domain.has_labels:
+        self.X = sparse.csr_array(X) if sparse.issparse(X) else X
+        self.width = int(X.shape[1])
+        self.basis = np.eye(len(coef))  # B, (k, m)
+        if self.loss.regularizer.domain.has_labels:
             is_pair = len(coef) == 1
-            basis = np.eye(2)[:, 1:] if is_pair else linalg.null_space(np.ones((1, len(coef))))
-            coef = coef if is_pair else basis.T @ coef
-        weights = np.ones(X.shape[0]) if weights is None else weights
-        penalty = np.tile(penalty, basis.shape[1])
-        predict = partial(model._predictions, loss=loss)
-        return cls(loss, predict, X, targets, weights, basis, coef.ravel(), penalty)
-
-    @property
-    def width(self) -> int:
-        return int(self.X.shape[1])
+            ones = np.ones((1, len(coef)))
+            self.basis = np.eye(2)[:, 1:] if is_pair else linalg.null_space(ones)
+            coef = coef if is_pair else self.basis.T @ coef
+        self.parameters = coef.ravel()
+        self.penalty = np.tile(penalty, self.basis.shape[1])
 
     def covariance(self, clusters: Array | None) -> Array:
-        """The sandwich."""
         size = self.parameters.size
         if size > MAX_PARAMETERS:
             raise ValueError(

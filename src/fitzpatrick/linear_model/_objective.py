@@ -9,6 +9,7 @@ The intercept, the last row of P, is never penalized.
 import functools
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -53,32 +54,29 @@ class Objective:
         if gradient is None:
             no_gradient = namespace(parameters).full_like(parameters, math.nan)
             return Point(parameters, math.inf, no_gradient, self.alpha)
-        return self._penalized(Point(parameters, total, gradient, 0.0))
+        return self.move(Point(parameters, total, gradient, 0.0))
 
     def move(self, point: Point) -> Point:
         """A point of another alpha as one of this, without a pass over the data."""
         if point.alpha == self.alpha:
             return point
-        gradient = copy(point.gradient)
-        return self._penalized(Point(point.parameters, point.value, gradient, point.alpha))
-
-    def _penalized(self, point: Point) -> Point:
-        """A point of another alpha as one of this, with its gradient changed in place."""
-        more = self.alpha - point.alpha
+        more, gradient = self.alpha - point.alpha, copy(point.gradient)
         penalized = point.parameters[: self.sums.space.n_penalized, :]
-        point.gradient[: self.sums.space.n_penalized, :] += more * penalized
+        gradient[: self.sums.space.n_penalized, :] += more * penalized
         value = point.value + more / 2 * inner(penalized, penalized)
-        return Point(point.parameters, value, point.gradient, self.alpha)
+        return Point(point.parameters, value, gradient, self.alpha)
 
     def predict(self, point: Point) -> Array:
         """Where the minimum may be: one step from a point, by M instead of the Hessian."""
         if self.preconditioner.curvature is None:
-            self._learn(point)
+            self._linearize(point)
         return point.parameters - self.preconditioner.inverse(self.alpha)(point.gradient)
 
-    def _learn(self, point: Point, step: Array | None = None) -> None:
-        self.sums.linearize(point.parameters, step)
-        self.preconditioner.learn()
+    def _linearize(self, point: Point, step: Array | None = None) -> Any:
+        """The Hessians of the rows, from which the preconditioner learns."""
+        hessian = self.sums.linearize(point.parameters, step)
+        self.preconditioner.learn(self.sums.curvature_of_classes(hessian))
+        return hessian
 
     def curvature(self, point: Point, step: Array | None = None) -> tuple[Map, Map]:
         """V ↦ ∇²f(P) V, and R ↦ M⁻¹ R for a matrix M near the Hessian.
@@ -87,19 +85,19 @@ class Objective:
         scores that steps like the last one reach says more, and tends to it as they grow short.
         Both maps are valid until the next call.
         """
-        self._learn(point, step if self.sees_kinks else None)
+        hessian = self._linearize(point, step if self.sees_kinks else None)
         d = self.sums.space.n_penalized
 
         def product(direction: Array) -> Array:
-            out = self.sums.product(direction)
+            out = self.sums.product(hessian, direction)
             out[:d, :] += self.alpha * direction[:d, :]
             self.preconditioner.add(direction, out, self.alpha)
             return out
 
-        self.preconditioner.renew_blocks(self.alpha)
+        self.preconditioner.renew_blocks(hessian, self.alpha)
         return product, self.preconditioner.inverse(self.alpha)
 
     def scales(self, point: Point) -> Array:
         """Lengths of the parameters in which the curvature at a point is about one, (p, 1)."""
-        self._learn(point)
+        self._linearize(point)
         return self.preconditioner.scales(self.alpha)

@@ -31,7 +31,6 @@ from ._vectors import norm
 from .solvers import Report, Result, Status, Stopping, lbfgs, newton_cg
 
 Coefficients = tuple[Array, Array]  # and intercepts
-Solver = Callable[[Objective, Point, Stopping, Report], Result]
 
 # Iterations without a smaller gradient norm or objective; at kinks the former goes up and down.
 PATIENCE, PATIENCE_AT_KINKS = 20, 200
@@ -65,9 +64,6 @@ class FittedModel:
     gradient_norm: float
     n_iter: int
     status: Status
-
-
-ModelCallback = Callable[[FittedModel], None]
 
 
 class PenaltyPath:
@@ -130,23 +126,21 @@ class PenaltyPath:
             with limited_blas(self._n_threads):
                 if result is None or resumable:
                     self._forget()
-                    origin, from_zero = self._origin(alpha, start)
+                    origin = self._origin(alpha, start)
                 else:
-                    origin, from_zero = result.point, False
-                result = self._minimize(alpha, origin, from_zero=from_zero)
+                    origin = result.point
+                result = self._minimize(alpha, origin)
             model = self._model(alpha, result)
             start = model.coef, model.intercept
             yield model
 
-    def _origin(self, alpha: float, start: Coefficients | None) -> tuple[Point, bool]:
-        """Where to begin, and whether that is zero: so unless the given start is lower."""
+    def _origin(self, alpha: float, start: Coefficients | None) -> Point:
+        """Zero, unless the given start is lower."""
         if start is None:
-            return self._zero, True
+            return self._zero
         objective = replace(self.objective, alpha=alpha)
         given = objective.evaluate(self.sums.space.from_original(*start))
-        if given.value < objective.move(self._zero).value:
-            return given, False
-        return self._zero, True
+        return given if given.value < objective.move(self._zero).value else self._zero
 
     def _model(self, alpha: float, result: Result) -> FittedModel:
         point = result.point
@@ -157,19 +151,19 @@ class PenaltyPath:
             alpha, coef, intercept, point.value, point.gradient_norm, result.n_iter, result.status
         )
 
-    def _minimize(self, alpha: float, origin: Point, *, from_zero: bool) -> Result:
+    def _minimize(self, alpha: float, origin: Point) -> Result:
         """The minimum at alpha, from zero or from the minimum at another alpha."""
         self._began = time.perf_counter()
         if not self._use_newton:
             return self._solve(lbfgs, alpha, origin)
-        leads = from_zero and alpha > 0 and self._omega.has_kinks
+        leads = origin is self._zero and alpha > 0 and self._omega.has_kinks
         # where curvature sees the kinks around, few penalties are so weak that leading is faster
         is_weak = alpha < WEAK_PENALTY * self._strongest
         avoids_kinks = leads and (is_weak or not self._omega.has_mean_slope)
         result = self._solve(newton_cg, alpha, origin, avoids_kinks=avoids_kinks)
         if result.status is Status.STALLED and leads:
             self._note("Newton steps stalled; stronger penalties lead to this one")
-            result = self._by_stronger_penalties(alpha, origin, result.n_iter)
+            result = self._by_stronger_penalties(alpha, result.n_iter)
         if result.status is Status.STALLED:
             self._note("Newton steps stalled; L-BFGS takes over")
             result = self._solve(lbfgs, alpha, result.point, result.n_iter)
@@ -182,11 +176,11 @@ class PenaltyPath:
         """A penalty like the largest curvature of the loss, which leaves little to learn."""
         return self.sums.total_weight * float(np.max(self.sums.space.spectrum))
 
-    def _by_stronger_penalties(self, alpha: float, zero: Point, n_iter: int) -> Result:
-        """Newton's method at alphas that fall to the one wanted."""
+    def _by_stronger_penalties(self, alpha: float, n_iter: int) -> Result:
+        """Newton's method from zero, at alphas that fall to the one wanted."""
         steps = max(0, math.ceil(math.log(self._strongest / alpha, ALPHA_RATIO)))
         self._forget_minima()
-        point = zero
+        point = self._zero
         for step in range(steps, -1, -1):
             result = self._solve(newton_cg, alpha * ALPHA_RATIO**step, point, n_iter)
             if result.status is Status.STALLED and step > 0:
@@ -196,7 +190,7 @@ class PenaltyPath:
 
     def _solve(
         self,
-        solver: Solver,
+        solver: Callable[[Objective, Point, Stopping, Report], Result],
         alpha: float,
         origin: Point,
         n_iter: int = 0,
@@ -243,11 +237,8 @@ class PenaltyPath:
         if self._minima and self._minima[-1].alpha == minimum.alpha:
             self._minima.pop()
         if len(self._candidates) > 1:
-            misses = [
-                norm(self._lengths * (candidate - minimum.parameters))
-                for candidate in self._candidates
-            ]
-            self._best = int(np.argmin(misses))
+            changes = (found - minimum.parameters for found in self._candidates)
+            self._best = int(np.argmin([norm(self._lengths * change) for change in changes]))
         self._minima = [*self._minima[-1:], minimum]
 
 
@@ -257,15 +248,6 @@ def has_risen(errors: Sequence[float]) -> bool:
     They have once the last one is 5 % above the least, or 0.5 % above a least that lies two
     penalties back: weaker penalties overfit more, and their fits take longest. On a plateau they
     have not, and not right at the start, where the errors of a few rows may rise before they fall.
-    Meant for ``stop`` of :func:`fit_path`.
-
-    Args:
-        errors: in the order of the penalties so far, one or more, not negative.
-
-    Example:
-        >>> from fitzpatrick.linear_model._path import has_risen
-        >>> has_risen([0.4, 0.3, 0.31]), has_risen([0.4, 0.3, 0.32]), has_risen([0.3, 0.3, 0.3])
-        (False, True, False)
     """
     best = int(np.argmin(errors))
     steps = len(errors) - 1 - best
@@ -314,7 +296,7 @@ def fit_path(
     n_threads: int | None = None,
     start: Coefficients | None = None,
     resumable: bool = False,
-    callback: ModelCallback | None = None,
+    callback: Callable[[FittedModel], None] | None = None,
     stop: Callable[[FittedModel], bool] | None = None,
 ) -> LinearPath:
     r"""Minimize :math:`\sum_i w_i L(y_i, W x_i + b) + \tfrac{\alpha}{2}\|W\|^2` for each α in turn.
@@ -376,7 +358,7 @@ def path_of(
     alphas: Sequence[float] | Array | Iterator[float],
     start: Coefficients | None = None,
     resumable: bool = False,
-    callback: ModelCallback | None = None,
+    callback: Callable[[FittedModel], None] | None = None,
     stop: Callable[[FittedModel], bool] | None = None,
 ) -> LinearPath:
     """The path of :func:`fit_path`, on data that have been checked."""

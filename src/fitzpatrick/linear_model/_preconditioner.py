@@ -16,7 +16,7 @@ is diagonal, as M₀ takes it to be.
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -63,18 +63,20 @@ class Preconditioner:
         self._spectrum = self._space.place(self._space.spectrum)
         self.curvature: Array | None = None  # eigenvalues of C, or what stands for them, (k,)
         self._vectors: Array | None = None  # its eigenvectors in columns; None for the identity
-        self._blocks: tuple[float, Map] | None = None  # the inverse of the blocks at an alpha
+        self._blocks: dict[float, Map] = {}  # the inverse of the blocks at the last alpha
         self._products = 0  # since blocks were made
+        # curvature relative to the largest, below which it may be rounding errors
+        self._negligible = math.sqrt(eps(self._space.like))
 
     def add(self, direction: Array, product: Array, alpha: float) -> None:
         """Keep a direction and its product with the Hessian at alpha, for inverses to come."""
         self._products += 1
         self._pairs.append((direction, product, alpha))
 
-    def learn(self) -> None:
-        """M₀ from the latest curvature of the rows: of all classes together, or of each alone."""
+    def learn(self, curvature: Array) -> None:
+        """M₀ from the curvature of all classes together, of each alone, or their mean."""
         n_scores, total_weight = self._sums.n_scores, self._sums.total_weight
-        curvature, vectors = self._sums.curvature_of_classes(), None
+        vectors = None
         if curvature.ndim == 2:
             curvature, vectors = np.linalg.eigh(curvature)
         elif curvature.ndim == 0:
@@ -86,17 +88,9 @@ class Preconditioner:
         self.curvature = self._space.place(np.maximum(curvature, least))
         self._vectors = None if vectors is None else self._space.place(vectors)
 
-    @property
-    def _negligible(self) -> float:
-        """Curvature relative to the largest, below which it may be rounding errors."""
-        return math.sqrt(eps(self._space.like))
-
     def inverse(self, alpha: float) -> Map:
         """R ↦ M⁻¹ R."""
-        if self._blocks is not None and self._blocks[0] == alpha:
-            base = self._blocks[1]
-        else:
-            base = self._spectral_inverse(alpha)
+        base = self._blocks.get(alpha) or self._spectral_inverse(alpha)
         return updated_inverse(base, self._pairs, alpha, self._space.n_penalized, self._space.place)
 
     def _spectral_inverse(self, alpha: float) -> Map:
@@ -120,17 +114,15 @@ class Preconditioner:
         mean = to_numpy(self.curvature).mean(keepdims=True)
         return 1 / np.sqrt(self._diagonal(self._space.spectrum, mean, alpha))
 
-    def renew_blocks(self, alpha: float) -> None:
+    def renew_blocks(self, hessian: Any, alpha: float) -> None:
         """Make exact blocks for a penalty if the products so far have paid for them."""
-        are_there = self._blocks is not None and self._blocks[0] == alpha
-        cost = self._sums.block_cost * (BLOCKS_LAST if are_there else 1)
-        if self._products > cost:
-            self._blocks = None  # their memory is needed
-            inverse = self._block_inverse(alpha)
-            self._blocks = None if inverse is None else (alpha, inverse)
+        if self._products > self._sums.block_cost * (BLOCKS_LAST if alpha in self._blocks else 1):
+            self._blocks = {}  # their memory is needed
+            inverse = self._block_inverse(hessian, alpha)
+            self._blocks = {} if inverse is None else {alpha: inverse}
             self._products = 0
 
-    def _block_inverse(self, alpha: float) -> Map | None:
+    def _block_inverse(self, hessian: Any, alpha: float) -> Map | None:
         """M₀⁻¹ from the exact blocks of the classes.
 
         Where the entries of a row are coupled, what is the same for all classes changes nothing
@@ -146,8 +138,8 @@ class Preconditioner:
             least = self._negligible * float(xp.max(self.curvature))
         ridge = self._spectrum * least
         ridge[:d] += alpha
-        inverse = self._sums.block_inverse(ridge)
-        if inverse is None or not self._sums.is_coupled:
+        inverse = self._sums.block_inverse(hessian, ridge)
+        if inverse is None or hessian.total is None:
             return inverse
         constant = np.full((self._space.n_parameters, 1), self._sums.total_weight)
         common = self._space.place(constant)

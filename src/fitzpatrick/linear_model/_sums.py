@@ -8,7 +8,7 @@ summed where it is.
 import functools
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from .. import engines
 from .._array import Array, as_library, is_foreign, is_numpy, namespace, to_numpy
 from ..engines import BoundLoss, HessianOperator
-from ..engines.bound import CoreHessian, Out
+from ..engines.bound import CoreHessian
 from ..losses import Loss
 from ._checks import FitSettings, check_largest_weight
 from ._design import Design, ParameterSpace, make_design
@@ -41,31 +41,27 @@ class SampleSums(ABC):
     n_samples: int  # n
     total_weight: float  # Σ w_i
     block_cost: float = math.inf  # of the exact blocks, in Hessian products
-    is_coupled: bool = False  # True if the entries of a row are, in the blocks
 
     @abstractmethod
     def evaluate(self, parameters: Array) -> tuple[float, Array | None]:
-        """Σ w_i L_i and its gradient (p, k), which the caller may change; None if it overflows."""
+        """Σ w_i L_i and its gradient (p, k), which is None if the sum overflows."""
 
     @abstractmethod
-    def linearize(self, parameters: Array, step: Array | None = None) -> None:
-        """Compute the Hessians of the rows at P, or their means over steps like the given one.
-
-        What the methods below return is of these.
-        """
+    def linearize(self, parameters: Array, step: Array | None = None) -> Any:
+        """The Hessians of the rows at P, or their means over steps like the given one."""
 
     @abstractmethod
-    def product(self, direction: Array) -> Array:
+    def product(self, hessian: Any, direction: Array) -> Array:
         """V ↦ Σ w_i x_i (∇²L_i) x_iᵀ V, shape (p, k); the caller may change it."""
 
     @abstractmethod
-    def curvature_of_classes(self) -> Array:
+    def curvature_of_classes(self, hessian: Any) -> Array:
         """C = Σ w_i ∇²L_i in NumPy, or with many classes something simpler.
 
         That is (k, k) in full, its diagonal (k,), or trace(C)/k as a number.
         """
 
-    def block_inverse(self, ridge: Array) -> Map | None:
+    def block_inverse(self, hessian: Any, ridge: Array) -> Map | None:
         """The inverse of the exact blocks of the classes with a ridge, if there is one."""
         return None
 
@@ -111,9 +107,8 @@ class BinaryLoss:
         self._buffers[0][:, 1:] = theta
         return self._buffers
 
-    def value_and_gradient(self, theta: Array, out: Out = None) -> tuple[Array, Array]:
-        xp = namespace(theta)
-        values, gradient = out or (xp.empty_like(theta[:, 0]), xp.empty_like(theta))
+    def value_and_gradient(self, theta: Array, out: tuple[Array, Array]) -> tuple[Array, Array]:
+        values, gradient = out
         scores, both = self._scores(theta)
         values, both = self._pair.value_and_gradient(scores, (values, both))
         gradient[...] = both[:, 1:]
@@ -132,8 +127,7 @@ class BinaryLoss:
 class LocalSums(SampleSums):
     """Sums over samples in memory or on one device, all or a part of the data.
 
-    Methods whose names end in ``_at`` change nothing here: workers call them on parts. Where no
-    buffer is given, they make one.
+    On parts, workers call the methods that do without P.
     """
 
     design: Design
@@ -141,6 +135,7 @@ class LocalSums(SampleSums):
     weights: Array | None  # None for ones
     n_scores: int
     seed: int = 0  # of random signs; parts that are added up have different ones
+    keeps_buffers: bool = True  # False for parts, which workers keep and send
 
     def __post_init__(self) -> None:
         self.space = self.design
@@ -148,7 +143,7 @@ class LocalSums(SampleSums):
         self.total_weight = float(self.n_samples if self.weights is None else self.weights.sum())
         self.block_cost = block_cost(self.design.matrix, self.n_scores)
         self._parameters: Array | None = None  # whose scores the first buffer holds
-        self._hessian: HessianOperator | None = None
+        self._buffers: dict[str, Array] = {}
 
     @functools.cached_property
     def _weights(self) -> Array | None:
@@ -156,48 +151,33 @@ class LocalSums(SampleSums):
 
     @functools.cached_property
     def _column(self) -> Array | None:
-        return None if self._weights is None else cast(self._weights[:, None], self._dtype)
+        weights = self._weights
+        return None if weights is None else cast(weights[:, None], self.space.like.dtype)
 
-    @property
-    def _dtype(self) -> object:
-        return self.space.like.dtype
-
-    def _empty(self, *shape: int) -> Array:
+    def _buffer(self, use: str) -> Array:
+        """An array for numbers of the rows."""
+        if use in self._buffers:
+            return self._buffers[use]
         like = self.space.like
+        shape = (self.n_samples,) if use == "values" else (self.n_samples, self.n_scores)
         if is_numpy(like):
-            return np.empty(shape, dtype=like.dtype, order=memory_order(self.n_scores))
-        return namespace(like).empty(shape, dtype=like.dtype, device=like.device)
+            buffer = np.empty(shape, dtype=like.dtype, order=memory_order(self.n_scores))
+        else:
+            buffer = namespace(like).empty(shape, dtype=like.dtype, device=like.device)
+        if self.keeps_buffers:
+            self._buffers[use] = buffer
+        return buffer
 
-    def _buffer(self) -> Array:
-        return self._empty(self.n_samples, self.n_scores)
-
-    @functools.cached_property
-    def _buffers(self) -> tuple[Array, Array, Array, Array]:
-        """For scores, gradients of the rows, tangents and values."""
-        return self._buffer(), self._buffer(), self._buffer(), self._empty(self.n_samples)
-
-    def scores_at(self, parameters: Array, out: Array | None = None) -> Array:
-        """Θ at P."""
-        return self.design.scores(parameters, self._buffer() if out is None else out)
-
-    def _score(self, parameters: Array) -> Array:
-        """Θ at P, in its buffer."""
-        if self._parameters is not parameters:  # else the scores are still there
-            self.scores_at(parameters, self._buffers[0])
-            self._parameters = parameters
-        return self._buffers[0]
+    def scores_at(self, parameters: Array) -> Array:
+        return self.design.scores(parameters, self._buffer("scores"))
 
     def evaluate(self, parameters: Array) -> tuple[float, Array | None]:
-        self._parameters = None
-        _, residual, _, values = self._buffers
-        return self.evaluate_at(self._score(parameters), (values, residual))
+        self._parameters = parameters
+        return self.evaluate_at(self.scores_at(parameters))
 
-    def evaluate_at(
-        self, theta: Array, out: tuple[Array, Array] | None = None
-    ) -> tuple[float, Array | None]:
-        """Σ w_i L_i and its gradient in P; ``out`` is for values and gradients of the rows."""
-        out = out or (self._empty(self.n_samples), self._buffer())
-        values, residual = self.loss.value_and_gradient(theta, out)
+    def evaluate_at(self, theta: Array) -> tuple[float, Array | None]:
+        buffers = self._buffer("values"), self._buffer("gradients")
+        values, residual = self.loss.value_and_gradient(theta, buffers)
         total = float(self._sum(values))
         if not math.isfinite(total):
             return math.inf, None
@@ -209,50 +189,36 @@ class LocalSums(SampleSums):
             rows *= self._column
         return self.design.adjoint(rows)
 
-    def linearize(self, parameters: Array, step: Array | None = None) -> None:
-        self._hessian = self.hessian_at(self._score(parameters), step, self._buffers[2])
-        self.is_coupled = self._hessian.total is not None
+    def linearize(self, parameters: Array, step: Array | None = None) -> HessianOperator:
+        at_last = self._parameters is parameters
+        self._parameters = parameters
+        theta = self._buffer("scores") if at_last else self.scores_at(parameters)
+        return self.hessian_at(theta, step)
 
-    def hessian_at(
-        self, theta: Array, step: Array | None = None, buffer: Array | None = None
-    ) -> HessianOperator:
+    def hessian_at(self, theta: Array, step: Array | None = None) -> HessianOperator:
         """The Hessian of the loss at θ, or its mean over scores as far away as a step leads."""
         if step is None:
             return self.loss.hessian_operator(theta)
-        change = self.scores_at(step, buffer)
+        change = self.design.scores(step, self._buffer("tangents"))
         xp = namespace(change)
         reach = REACH * xp.sqrt(xp.mean(change * change, axis=1))
         return self.loss.hessian_operator(theta, reach)
 
-    def product(self, direction: Array) -> Array:
-        assert self._hessian is not None
-        return self.product_at(self._hessian, direction, self._buffers[2])
-
-    def product_at(
-        self, hessian: HessianOperator, direction: Array, buffer: Array | None = None
-    ) -> Array:
-        """Σ w_i x_i (∇²L_i) x_iᵀ V, shape (p, k)."""
-        tangent = self.scores_at(direction, buffer)
+    def product(self, hessian: HessianOperator, direction: Array) -> Array:
+        tangent = self.design.scores(direction, self._buffer("tangents"))
         return self._adjoint(hessian(tangent, tangent))
 
-    def curvature_of_classes(self) -> Array:
-        assert self._hessian is not None
-        return self.curvature_at(self._hessian, self._buffers[2])
-
-    def curvature_at(self, hessian: HessianOperator, buffer: Array | None = None) -> Array:
-        """C in full, its diagonal, or trace(C)/k, by the number of classes."""
+    def curvature_of_classes(self, hessian: HessianOperator) -> Array:
         if hessian.d is not None:
             if self.n_scores > MAX_CLASSES_BY_ENTRIES:
                 return self._sum(self._diagonal(hessian))
             return self._curvature_by_entries(hessian)
-        buffer = self._buffer() if buffer is None else buffer
         if self.n_scores > MAX_CLASSES_BY_PRODUCTS:
-            return np.asarray(self._mean_curvature(hessian, buffer))
-        return self._curvature_by_products(hessian, buffer)
+            return np.asarray(self._mean_curvature(hessian))
+        return self._curvature_by_products(hessian)
 
-    def block_inverse(self, ridge: Array) -> Map | None:
-        hessian = self._hessian
-        if hessian is None or hessian.d is None:
+    def block_inverse(self, hessian: HessianOperator, ridge: Array) -> Map | None:
+        if hessian.d is None:
             return None
         diagonal = self._diagonal(hessian)
         weights = diagonal if self._column is None else diagonal * self._column
@@ -272,17 +238,18 @@ class LocalSums(SampleSums):
         d: Array = hessian.d
         return d if hessian.total is None else d - d * d * _inverse(hessian.total)
 
-    def _curvature_by_products(self, hessian: HessianOperator, tangent: Array) -> Array:
+    def _curvature_by_products(self, hessian: HessianOperator) -> Array:
         """C, column by column."""
-        full = np.empty((self.n_scores, self.n_scores))
+        full, tangent = np.empty((self.n_scores, self.n_scores)), self._buffer("tangents")
         for j in range(self.n_scores):
             tangent[...] = 0
             tangent[:, j] = 1
             full[:, j] = self._sum(hessian(tangent, tangent))
         return (full + full.T) / 2
 
-    def _mean_curvature(self, hessian: HessianOperator, tangent: Array) -> float:
+    def _mean_curvature(self, hessian: HessianOperator) -> float:
         """The mean eigenvalue of C, trace(C)/k, from one product with random signs."""
+        tangent = self._buffer("tangents")
         tangent[...] = self._signs
         product = hessian(tangent, tangent)
         product *= self._signs
@@ -290,10 +257,9 @@ class LocalSums(SampleSums):
 
     @functools.cached_property
     def _signs(self) -> Array:
-        """Random signs (n, k)."""
         shape = self.n_samples, self.n_scores
         signs = 2 * np.random.default_rng(self.seed).integers(0, 2, size=shape, dtype=np.int8) - 1
-        return cast(self.space.place(signs), self._dtype)
+        return cast(self.space.place(signs), self.space.like.dtype)
 
     def _sum(self, values: Array) -> Array:
         """Weighted sum over the samples, in NumPy."""
@@ -304,7 +270,6 @@ class LocalSums(SampleSums):
 
 
 def take_rows(X: Array, rows: Array) -> Array:
-    """Some rows of features."""
     if is_foreign(X):
         return namespace(X).take(X, as_library(rows, X), axis=0)
     return X[rows]
@@ -315,27 +280,15 @@ class TrainingData(ABC):
 
     n_classes: int  # k
     binary: bool  # True if two classes share one row of coefficients
-    _designs: dict[Any, Any]
 
     @property
     def n_scores(self) -> int:
         """Rows of coef_."""
         return 1 if self.binary else self.n_classes
 
+    @abstractmethod
     def sums(self, settings: FitSettings) -> SampleSums:
-        """Sums over the samples that count; one design serves every loss and every alpha."""
-        key = settings.fit_intercept, settings.standardize
-        if key not in self._designs:
-            self._designs[key] = self._make_design(settings)
-        return self._bind(settings, self._designs[key])
-
-    @abstractmethod
-    def _make_design(self, settings: FitSettings) -> Any:
-        """The features as the solvers see them."""
-
-    @abstractmethod
-    def _bind(self, settings: FitSettings, design: Any) -> SampleSums:
-        """The loss bound to the targets, for a design of the features."""
+        """Sums over the samples that count, for settings that differ in the loss alone."""
 
 
 @dataclass(eq=False)
@@ -347,33 +300,32 @@ class Data(TrainingData):
     n_classes: int
     weights: Array | None  # None for ones
     binary: bool
-    _designs: dict[Any, Any] = field(default_factory=dict)
+    _counted: "tuple[Data, Design] | None" = None  # samples of positive weight
 
     def __post_init__(self) -> None:
         if self.weights is not None:
             check_largest_weight(float(self.weights.max()), len(self.weights))
 
     def take(self, rows: Array) -> "Data":
-        """Some of the samples."""
         weights = None if self.weights is None else self.weights[rows]
         X = take_rows(self.X, rows)
         return Data(X, self.targets[rows], self.n_classes, weights, self.binary)
 
-    def _make_design(self, settings: FitSettings) -> tuple["Data", Design]:
-        data = self  # without samples of weight 0
-        if self.weights is not None and not self.weights.all():
-            data = self.take(np.flatnonzero(self.weights))
-        options = {"fit_intercept": settings.fit_intercept, "standardize": settings.standardize}
-        with limited_blas(settings.n_threads):
-            return data, make_design(data.X, data.weights, n_scores=self.n_scores, **options)
+    def sums(self, settings: FitSettings) -> LocalSums:
+        if self._counted is None:
+            data = self
+            if self.weights is not None and not self.weights.all():
+                data = self.take(np.flatnonzero(self.weights))
+            options = {"fit_intercept": settings.fit_intercept, "standardize": settings.standardize}
+            with limited_blas(settings.n_threads):
+                design = make_design(data.X, data.weights, n_scores=self.n_scores, **options)
+            self._counted = data, design
+        data, design = self._counted
+        return data.bind(design, settings.loss, settings.n_threads)
 
-    def _bind(self, settings: FitSettings, design: tuple["Data", Design]) -> LocalSums:
-        data, features = design
-        return data.bind(features, settings.loss, settings.n_threads)
-
-    def bind(self, design: Design, loss: Loss, n_threads: int | None, seed: int = 0) -> LocalSums:
+    def bind(self, design: Design, loss: Loss, n_threads: int | None, **of_part: Any) -> LocalSums:
         """Sums over these samples, with a loss bound to their targets."""
         given = loss.regularizer, loss.tightness, self.targets, self.n_classes, design.like
         bound = engines.bind_like(*given, n_threads)
         of_rows = BinaryLoss(bound) if self.binary else bound
-        return LocalSums(design, of_rows, self.weights, self.n_scores, seed)
+        return LocalSums(design, of_rows, self.weights, self.n_scores, **of_part)

@@ -18,9 +18,7 @@ from .._vectors import copy, inner
 from ._progress import Report
 from ._status import Result, Status, Stopping
 
-MIN_DECREASE = (
-    1e-4  # a step is taken if it brings this part of the decrease that the model predicts
-)
+MIN_DECREASE = 1e-4  # the part of the decrease that the model predicts, which a step has to bring
 POOR_MODEL, GOOD_MODEL = 0.25, 0.5  # below: the region shrinks; above, at its boundary: it grows
 RADIUS_GROWTH = 4.0
 MIN_PROGRESS = 1e-3  # a gradient norm that is smaller by less is no nearer to the minimum
