@@ -11,7 +11,6 @@ from sklearn.model_selection import KFold
 
 from ..datasets import Columns, DataError, Split, Table
 from ..datasets._table import Matrix
-from ..linear_model._checks import check_features
 from ..linear_model._design import constant_columns
 from ..losses import get_loss
 from ..metrics import squared_error
@@ -96,9 +95,6 @@ def fit(
         )
     cv_error = baseline = None
     try:
-        if is_linear:
-            with np.errstate(over="ignore", invalid="ignore"):
-                check_features(X)
         if setting is None:
             errors, baseline, unconverged = _cross_validate(X, Y, choice, protocol, file.name)
             setting = min(choice.in_order(errors), key=errors.__getitem__)
@@ -110,7 +106,7 @@ def fit(
             )
             estimator = learn(setting).estimator
     except ValueError as error:
-        raise DataError(" ".join(str(error).split()), file) from None
+        raise DataError(str(error), file) from None
     if is_linear:
         coef = np.zeros((Y.shape[1], width))
         coef[:, kept] = estimator.coef_
@@ -142,8 +138,7 @@ def _cross_validate(
     for fitted, rest in splits:
         train, dev = prepared(protocol, Split(X[fitted], Y[fitted]), Split(X[rest], Y[rest]))
         if train.X.shape[1] == 0:
-            problem = f"every feature is constant on the {len(fitted)} samples of a fold"
-            raise ValueError(problem)
+            raise ValueError(f"every feature is constant on the {len(fitted)} samples of a fold")
         folds.append((learner(choice, train.X, train.Y, protocol, tol=tol), dev))
         baselines.append(squared_error(dev.Y, np.broadcast_to(train.Y.mean(axis=0), dev.Y.shape)))
     errors: dict[float, float] = {}

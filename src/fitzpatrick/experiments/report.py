@@ -6,7 +6,7 @@ import math
 import platform
 import re
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from importlib.metadata import version
@@ -90,18 +90,13 @@ class Section:
     best: tuple[LossChoice, ...] | None = None  # to mark; None marks the better of each family
     has_classes: bool = False  # each sample has one class: accuracy and log loss are shown
 
-    @property
-    def marked(self) -> Collection[LossChoice]:
-        """The losses to mark."""
-        return self.evaluation.better if self.best is None else self.best
-
     def rows(self) -> Iterator[tuple[bool, dict[str, str]]]:
         """For each loss, whether it is marked, and its cells by the names of their columns."""
+        marked = self.evaluation.better if self.best is None else self.best
         for row in self.evaluation.rows:
-            yield row.loss in self.marked, self._cells(row)
+            yield row.loss in marked, self._cells(row)
 
     def _cells(self, row: LossSummary) -> dict[str, str]:
-        """Every cell of a loss or of the baseline."""
         found = self.evaluation.differences.get(row.loss)
         published = self.paper.get(str(row.loss))
         shown = [f"{setting:g}" for setting in sorted(set(row.settings))]

@@ -112,9 +112,8 @@ def _distance(sections: list[report.Section]) -> str:
     }
     if not distances:
         return ""
-    title, loss = max(distances, key=lambda place: distances[place])
-    largest = report.number(distances[title, loss])
-    return f"The largest distance between the two is {largest} ({title}, {loss})."
+    (title, loss), largest = max(distances.items(), key=lambda item: item[1])
+    return f"The largest distance between the two is {report.number(largest)} ({title}, {loss})."
 
 
 _TITLE = "Learning with Fitzpatrick losses: the experiment"

@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import resource_tracker
@@ -49,8 +49,7 @@ def run_experiment(experiment: Experiment, options: RunOptions) -> Grids:
     refits_chosen = protocol.refit and not protocol.refits_grid
 
     def fit(wanted: list[FitPath], stage: str) -> Grids:
-        title = experiment.name + stage
-        return run(experiment, protocol, options.output, wanted, options.n_jobs, title)
+        return run(experiment, protocol, options.output, wanted, options.n_jobs, stage)
 
     wanted = paths(options.losses, options.seeds, refit=protocol.refits_grid)
     records = fit(wanted, ": choosing settings" if refits_chosen else "")
@@ -69,7 +68,7 @@ def run(
     folder: Path,
     wanted: list[FitPath],
     n_jobs: int = 1,
-    title: str = "",
+    stage: str = "",
 ) -> Grids:
     """The records of some paths, each fitted in a process on one thread and stored in the folder.
 
@@ -81,7 +80,7 @@ def run(
     records = {path: stored[path.name] for path in wanted if path.name in stored}
     missing = [path for path in wanted if path not in records]
     size = {path: len(path.settings or path.loss.grid(protocol)) for path in wanted}
-    with progress(title or experiment.name, sum(size.values())) as bar:
+    with progress(experiment.name + stage, sum(size.values())) as bar:
         bar.update(sum(size[path] for path in records))
         pool = Parallel(
             min(n_jobs, len(missing) or 1),
@@ -195,9 +194,7 @@ def fit_and_score(
     X, device = on_device(train.X, protocol.device)
     records: dict[float, Record] = {}
     errors: dict[float, float] = {}
-    settings: Iterable[float] = path.settings or path.loss.grid(protocol)
-    if path.seed is not None and not path.settings:
-        settings = search(path.loss, protocol, errors)
+    settings = path.settings or search(path.loss, protocol, errors)
     begin = time.perf_counter()
     Y, tol = path.loss.targets(train.Y), protocol.tol_of(path)
     fit = learner(path.loss, X, Y, protocol, tol=tol, n_threads=1)
@@ -213,7 +210,6 @@ def fit_and_score(
 def _evaluate(
     model: Fitted, dev: Split, test: Split, loss: LossChoice, seconds: float, device: str
 ) -> Record:
-    """The record of a fit: its errors on dev and test."""
     test_scores = model.estimator.predict_scores(test.X)
     prediction = loss.proportions(test_scores)
     # of class labels, and only of these, the log loss is of probabilities
