@@ -486,7 +486,7 @@ def fit(
     lines += [f"note: {note}" for note in fitted.notes]
     lines += [f"wrote {written}" for written in (output, coefficients) if written]
     for line in lines:
-        typer.echo("\n".join(wrapped(line)))
+        typer.echo(wrapped(line))
 
 
 @_command

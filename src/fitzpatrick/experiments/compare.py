@@ -202,7 +202,7 @@ def compare(
     marks = ["* the lowest error, and every loss that is not clearly worse."]
     head = report.heading(protocol, options.seeds, *marks, *[_CLASS_SCORES] * has_classes)
     if boosted:
-        head = "\n".join([head, *report.wrapped(f"Boosted trees: {_BOOSTED}.")])
+        head += f"\n{report.wrapped(f'Boosted trees: {_BOOSTED}.')}"
     say(head)
     records = run_experiment(experiment, options)
     baseline = experiment.Y_test, experiment.Y.mean(axis=0)
@@ -227,9 +227,9 @@ def compare(
         best=(advice.loss, *advice.tied),
         has_classes=has_classes,
     )
-    lines = [line for note in notes for line in report.wrapped(f"note: {note}")]
-    bullets = [line for point in advice.points for line in report.wrapped(f"- {point}")]
-    answer = "\n".join([*textwrap.wrap(advice.answer, 79), *bullets])
+    lines = [report.wrapped(f"note: {note}") for note in notes]
+    bullets = [report.wrapped(f"- {point}") for point in advice.points]
+    answer = "\n".join([textwrap.fill(advice.answer, 79), *bullets])
     blocks = [report.results_table(section), *["\n".join(lines)] * bool(lines), answer]
     text = "\n\n".join(blocks)
     say(f"\n{text}\n")

@@ -236,14 +236,12 @@ FIGURES: dict[str, Callable[[], "Figure"]] = {
 }
 
 
-def write_figures(
-    folder: Path, formats: Sequence[str] = ("png",), names: Sequence[str] | None = None
-) -> list[Path]:
-    """Write the named figures, or all, into ``folder`` in each format, and return the paths."""
+def write_figures(folder: Path, formats: Sequence[str]) -> list[Path]:
+    """Write every figure into ``folder`` in each format, and return the paths."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
-    for name in FIGURES if names is None else names:
-        figure = FIGURES[name]()
+    for name, draw in FIGURES.items():
+        figure = draw()
         for suffix in formats:
             path = folder / f"{name}.{suffix}"
             save_figure(figure, path)

@@ -59,9 +59,9 @@ def signed_alike(*values: float) -> list[str]:
     return [signed(value, digits) for value in values]
 
 
-def wrapped(text: str) -> list[str]:
+def wrapped(text: str) -> str:
     """Lines of at most 79 columns, indented below the first."""
-    return textwrap.wrap(
+    return textwrap.fill(
         text, 79, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
     )
 
@@ -168,7 +168,7 @@ def heading(protocol: Protocol, seeds: int, *marks: str) -> str:
             "Test error: squared error summed over classes, averaged over test samples;",
             f"{splits if seeds > 1 else 'one dev split'}.",
             *marks,
-            *wrapped(f"Settings: {'; '.join(settings)}."),
+            wrapped(f"Settings: {'; '.join(settings)}."),
         ]
     )
 
@@ -190,19 +190,18 @@ def datasets_table(available: dict[str, str]) -> str:
         )
     for name, place in available.items():
         if place.startswith("unusable"):
-            lines += wrapped(f"{name}: {place}")
+            lines.append(wrapped(f"{name}: {place}"))
     return "\n".join(lines)
 
 
 def dataset_details() -> str:
     """Source, license and notes of each set."""
-    blocks = []
+    lines = []
     for info in DATASETS.values():
-        block = wrapped(f"{info.name}: {info.source}") + wrapped(f"  license: {info.licence}")
+        lines += [wrapped(f"{info.name}: {info.source}"), wrapped(f"  license: {info.licence}")]
         if info.note:
-            block += wrapped(f"  note: {info.note}")
-        blocks.append("\n".join(block))
-    return "\n".join(blocks)
+            lines.append(wrapped(f"  note: {info.note}"))
+    return "\n".join(lines)
 
 
 Line = dict[str, Any]  # of a CSV file, by the names of its columns

@@ -39,8 +39,9 @@ def reproduce(
         except (DataError, UnavailableError) as error:
             # the advice is on options of the commands that read a file of the user's
             failures[name] = str(error.without_advice() if isinstance(error, DataError) else error)
-            blocks.append("\n".join(report.wrapped(f"{name} was not run: {failures[name]}")))
-            warn(f"{name} was not run: {failures[name]}")
+            problem = f"{name} was not run: {failures[name]}"
+            blocks.append(report.wrapped(problem))
+            warn(problem)
             continue
         records = run_experiment(experiment, options)
         fits += report.fit_lines(name, protocol.scaling, protocol.intercept, records)
