@@ -412,7 +412,7 @@ def compare(
             words += ["--tightness", repr(advice.loss.tightness)]
         if table.without_label and not advice.loss.has_classes:
             words += ["--labelled-only"]  # as compared
-        words += [advice.loss.kind.option, f"{advice.setting:g}"]
+        words += ["--alpha" if is_linear else "--rounds", f"{advice.setting:g}"]
         words += ["-o", "model.safetensors"]
         return shlex.join(["fitzpatrick", "fit", *words])
 
@@ -515,7 +515,7 @@ def predict(
     loaded = model_files.load(model)
     how: Any = {"header": not no_header, "sheet": sheet}
     table = read_inputs(file, loaded.columns, format, decimal=decimal, **how)
-    kept = read_cells(file, split_names(keep), format, **how) if keep else None
+    kept = read_cells(file, split_names(keep), format, **how) if keep else {}
     for note in table.notes:
         typer.echo(f"note: {note}", err=True)  # standard output is for the predictions
     try:

@@ -101,7 +101,7 @@ def recommend(evaluation: Evaluation) -> Recommendation:
     samples = counted(n_test, "test sample")
     error = number(best.error)
     if splits > 1:
-        chosen = best.loss.kind.setting
+        chosen = paper.MODELS[best.loss.model]
         error += f" (mean over {splits} dev splits, each with the {chosen} that it chose)"
     if tied:
         answer = f"{_either((best.loss, *tied))}: no difference could be shown on {samples}. "
@@ -227,11 +227,10 @@ def compare(
         best=(advice.loss, *advice.tied),
         has_classes=has_classes,
     )
-    lines = [report.wrapped(f"note: {note}") for note in notes]
+    lines = "\n".join(report.wrapped(f"note: {note}") for note in notes)
     bullets = [report.wrapped(f"- {point}") for point in advice.points]
     answer = "\n".join([textwrap.fill(advice.answer, 79), *bullets])
-    blocks = [report.results_table(section), *["\n".join(lines)] * bool(lines), answer]
-    text = "\n\n".join(blocks)
+    text = "\n\n".join(filter(None, [report.results_table(section), lines, answer]))
     say(f"\n{text}\n")
     command = fit_command(advice)
     page = report.render(

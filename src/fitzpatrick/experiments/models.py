@@ -17,7 +17,7 @@ from ..metrics import squared_error
 from ..preprocessing import label_proportions
 from .learners import learner, search
 from .model_files import MAX_COEFFICIENTS, SavedModel
-from .protocol import SEARCH_TOL, LossChoice, Protocol, prepared
+from .protocol import MODELS, SEARCH_TOL, LossChoice, Protocol, prepared
 from .report import csv_text, edge_of_grid
 from .runner import progress
 
@@ -143,7 +143,7 @@ def _cross_validate(
         baselines.append(squared_error(dev.Y, np.broadcast_to(train.Y.mean(axis=0), dev.Y.shape)))
     errors: dict[float, float] = {}
     unconverged = 0
-    with progress(f"{title}: choosing {choice.kind.setting}", None) as bar:
+    with progress(f"{title}: choosing {MODELS[choice.model]}", None) as bar:
         for setting in search(choice, protocol, errors):
             found = []
             for fit, dev in folds:
@@ -194,15 +194,12 @@ def _check_targets(Y: np.ndarray, table: Table, choice: LossChoice, file: Path) 
     raise DataError(f"{what}, the range of the loss {choice.name!r}", file, line)
 
 
-def predictions_csv(
-    model: SavedModel, X: Any, kept: Mapping[str, Sequence[str]] | None = None
-) -> str:
+def predictions_csv(model: SavedModel, X: Any, kept: Mapping[str, Sequence[str]] = {}) -> str:
     """A header with the targets' names and one line per sample, in the order of X.
 
     The columns in ``kept`` come first. Models of class labels have a last column, the class of the
     largest proportion.
     """
-    kept = kept or {}
     predictions = model.predict_features(X)
     taken = {*kept, *model.target_names}
     header: list[str] = []

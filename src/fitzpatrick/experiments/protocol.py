@@ -192,19 +192,8 @@ def split(experiment: Experiment, protocol: Protocol, seed: int | None) -> list[
     return prepared(protocol, Split(X[fitted], Y[fitted]), Split(X[dev], Y[dev]), test)
 
 
-@dataclass(frozen=True)
-class ModelKind:
-    """The setting of a kind of model that held-out errors choose."""
-
-    setting: str  # its name in reports
-    option: str  # by which ``fit`` is told it
-    sign: int  # 1 if settings rise from simple to complex models, -1 if they fall
-
-
-MODELS = {
-    "linear": ModelKind("α", "--alpha", -1),
-    "boosted": ModelKind("rounds", "--rounds", 1),
-}
+# of each kind of model, the setting that held-out errors choose
+MODELS = {"linear": "α", "boosted": "rounds"}
 
 
 @dataclass(frozen=True)
@@ -233,17 +222,13 @@ class LossChoice:
     def loss(self) -> Loss:
         return get_loss(self.name, self.tightness)
 
-    @property
-    def kind(self) -> ModelKind:
-        return MODELS[self.model]
-
     def grid(self, protocol: Protocol) -> tuple[float, ...]:
         """The settings to choose from, from the simplest model."""
         return protocol.rounds if self.model == "boosted" else protocol.alphas
 
     def in_order(self, settings: Iterable[float]) -> tuple[float, ...]:
         """Different settings, from the simplest model to the most complex one."""
-        return tuple(sorted(set(settings), key=lambda setting: self.kind.sign * setting))
+        return tuple(sorted(set(settings), reverse=self.model == "linear"))
 
     def in_words(self, settings: str) -> str:
         if self.model == "boosted":

@@ -346,7 +346,7 @@ def _plots(section: Section) -> str:
         for one in group:
             hue, is_dashed = families.index(one.loss.family), one.loss.loss.tightness > 0
             curves.append(svg.Series(str(one.loss), one.grid, one.dev_curve, hue, is_dashed))
-        plots.append(svg.line_plot(title, ticks, curves, (MODELS[model].setting, "dev error")))
+        plots.append(svg.line_plot(title, ticks, curves, (MODELS[model], "dev error")))
     zeros = [svg.Row(str(one.loss), 100 * one.zeros) for one in summaries]
     seconds = [svg.Row(str(one.loss), one.seconds) for one in summaries]
     plots += [

@@ -177,7 +177,7 @@ def _mean_curve(
     loss: LossChoice, grids: Sequence[Sequence[Record]], settings: Sequence[float]
 ) -> np.ndarray:
     """Mean dev error of some paths at each setting; NaN beyond the end of the first."""
-    sign = loss.kind.sign  # the logarithms rise along a path
+    sign = -1 if loss.model == "linear" else 1  # what is interpolated has to rise along a path
     curves = []
     for grid in grids:
         logs, errors = np.log([fit.setting for fit in grid]), [fit.dev_error for fit in grid]
