@@ -226,14 +226,13 @@ def _command(function: Callable[..., None]) -> Callable[..., None]:
     """Register a command whose arguments are options; ``source`` stands for those of Source."""
     parameters: list[inspect.Parameter] = []
     shared = inspect.signature(Source, eval_str=True).parameters
-    for one in inspect.signature(function, eval_str=True).parameters.values():
-        parameters += shared.values() if one.name == "source" else [one]
-    for at, one in enumerate(parameters):
-        annotation = one.annotation
-        if annotation is not typer.Context:
-            named = f"{function.__name__}.{one.name}"
-            annotation = Annotated[annotation, _OPTIONS.get(named) or _OPTIONS[one.name]]
-        parameters[at] = one.replace(kind=one.KEYWORD_ONLY, annotation=annotation)
+    for parameter in inspect.signature(function, eval_str=True).parameters.values():
+        for one in shared.values() if parameter.name == "source" else [parameter]:
+            annotation = one.annotation
+            if annotation is not typer.Context:
+                named = f"{function.__name__}.{one.name}"
+                annotation = Annotated[annotation, _OPTIONS.get(named) or _OPTIONS[one.name]]
+            parameters.append(one.replace(kind=one.KEYWORD_ONLY, annotation=annotation))
 
     @functools.wraps(function)
     def call(**given: Any) -> None:

@@ -85,7 +85,7 @@ def fit(
         raise DataError(f"{product} are more than {MAX_COEFFICIENTS} coefficients", file)
     constant = constant_columns(X, zero_only=is_linear and not protocol.centered)
     kept = np.delete(np.arange(width), constant)
-    if kept.size == 0:
+    if constant.size == width:
         raise DataError("every feature is constant", file)
     if is_linear and constant.size:
         X = X[:, kept]
@@ -93,12 +93,12 @@ def fit(
             f"{constant.size} of {width} features are constant and left out (coefficient 0; "
             "predict expects them)"
         )
-    cv_error = baseline = None
+    cv_score = baseline = None
     try:
         if setting is None:
             errors, baseline, unconverged = _cross_validate(X, Y, choice, protocol, file.name)
             setting = min(choice.in_order(errors), key=errors.__getitem__)
-            cv_error = errors[setting]
+            cv_score = -errors[setting]
             notes += _notes_on_search(choice, protocol, errors, setting, unconverged)
         with progress(f"{file.name}: fitting", None, "iterations") as bar:
             learn = learner(
@@ -118,7 +118,6 @@ def fit(
                 f"{estimator.gradient_norm_:.3g}: {estimator.status_.value}"
             )
     columns = table.columns or Columns.plain(table.feature_names)
-    cv_score = None if cv_error is None else -cv_error
     saved = SavedModel(estimator, columns, table.target_names, table.kind, cv_score)
     return FileFit(saved, setting, len(Y), tuple(notes), baseline)
 
