@@ -19,13 +19,7 @@ def read_asset(package: str, name: str) -> str:
 def render_document(
     title: str, body: str, *, styles: Sequence[str] = (), scripts: Sequence[str] = ()
 ) -> str:
-    """A whole page: a body of HTML, and style sheets and scripts that follow the theme's.
-
-    Example:
-        >>> page = render_document("A < B", "<h1>A &lt; B</h1>")
-        >>> "<title>A &lt; B</title>" in page, "default-src 'none'" in page
-        (True, True)
-    """
+    """A whole page: a body of HTML, and style sheets and scripts that follow the theme's."""
     style = "\n".join([read_asset(__name__, "theme.css"), *styles])
     script = "\n".join([read_asset(__name__, "theme.js"), *scripts])
     policy = f"default-src 'none'; style-src {_checksum(style)}; script-src {_checksum(script)}"

@@ -147,12 +147,7 @@ def prepared(protocol: Protocol, fitted: Split, *others: Split) -> list[Split]:
 
 
 def dev_split(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Indices to fit and dev indices, sorted.
-
-    Example:
-        >>> [len(part) for part in dev_split(391, seed=0)]  # emotions in the paper: 293 / 98
-        [293, 98]
-    """
+    """Indices to fit and dev indices, sorted."""
     order = np.random.default_rng(seed).permutation(n)
     size = -(-n // DEV_SHARE)
     return np.sort(order[size:]), np.sort(order[:size])
