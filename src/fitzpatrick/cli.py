@@ -35,7 +35,6 @@ from .datasets import (
 from .datasets._files import write_atomically
 from .datasets._table import counted
 from .datasets.options import KINDS, split_names
-from .explorer import page, show_in_browser
 from .losses import ends, get_loss, loss_names, regularizers_by_name
 
 ERROR = 2
@@ -543,6 +542,8 @@ def figures(
 @_command
 def explore(output: Path = Path("out/explorer.html"), show: bool = True) -> None:
     """Explore the losses in the browser: drag scores and targets."""
+    from .explorer import page, show_in_browser
+
     write_atomically(output, page())
     is_shown = show and show_in_browser(output)
     typer.echo(f"wrote {output}" + ("" if is_shown else ": open it in a browser"))
