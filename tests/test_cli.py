@@ -773,6 +773,7 @@ WRONG_OPTIONS = {
     "fit a.csv -o m --kinds a=number --tags a": "--tags names 'a', which is number in --kinds",
     "compare a.csv --kinds zip": "--kinds needs NAME=KIND, with KIND among number, ",
     "compare a.csv --tightness 0,inf": "--tightness must be a finite number of",
+    "compare a.csv --tightness 1e9": "tightness must be 0 or between 1e-12 and 1e+06",
     "compare a.csv --tightness '0;1'": "--tightness needs numbers with commas",
     "compare a.csv --model tree": "--model needs one or more of linear, boosted",
     "compare a.csv --losses logistic,poisson": "'poisson' does not predict proportions; choose "

@@ -11,17 +11,31 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import numpy as np
 
+from . import __version__
+from .datasets import (
+    DATASETS,
+    PAPER_LOSSES,
+    DataError,
+    ReadOptions,
+    Table,
+    UnavailableError,
+    read_cells,
+    read_inputs,
+    read_table,
+    where,
+)
+from .datasets._files import write_atomically
+from .datasets._table import counted
+from .datasets.options import KINDS, split_names
 from .losses import ends, get_loss, loss_names, regularizers_by_name
-
-if TYPE_CHECKING:
-    from .datasets import Table
 
 ERROR = 2
 
@@ -42,10 +56,7 @@ app = typer.Typer(
 
 FigureFormat = StrEnum("FigureFormat", ["png", "svg", "pdf"])
 Scaling = StrEnum("Scaling", ["standardize", "none"])
-MissingValues = StrEnum(
-    "MissingValues",
-    {"impute": "impute", "drop_targets": "drop-targets", "drop": "drop", "error": "error"},
-)
+MissingValues = StrEnum("MissingValues", ["impute", "drop-targets", "drop", "error"])
 CategoryChoice = StrEnum("CategoryChoice", ["encode", "error"])
 DecimalMark = StrEnum("DecimalMark", {"point": ".", "comma": ","})
 FileFormat = StrEnum("FileFormat", ["csv", "libsvm", "arff", "parquet", "xlsx", "jsonl"])
@@ -188,12 +199,10 @@ class Source:
     sheet: str = ""
 
     def read(
-        self, *, plain: bool = False, test: Path | None = None, like: "Table | None" = None
-    ) -> "Table":
+        self, *, plain: bool = False, test: Path | None = None, like: Table | None = None
+    ) -> Table:
         """Features and targets of the file, or of a test file whose columns are like a table's."""
-        from .datasets import ReadOptions, read_table
-
-        kinds, tags = _kinds(self.kinds), _names(self.tags)
+        kinds, tags = _kinds(self.kinds), split_names(self.tags)
         for name in tags:
             if kinds.get(name, "tags") != "tags":
                 fail(f"--tags names {name!r}, which is {kinds[name]} in --kinds")
@@ -202,28 +211,27 @@ class Source:
             categories=self.categories,
             kinds=kinds,
             tags=tags,
-            missing_values=_names(self.missing_values),
+            missing_values=split_names(self.missing_values),
             decimal=self.decimal,
             normalize=self.normalize,
             header=not self.no_header,
             sheet=self.sheet,
         )
-        given = test or self.file, _names(self.targets) or None, self.format, like
-        return read_table(*given, ignore=_names(self.ignore), plain=plain, options=options)
+        given = test or self.file, split_names(self.targets) or None, self.format, like
+        return read_table(*given, ignore=split_names(self.ignore), plain=plain, options=options)
 
 
 def _command(function: Callable[..., None]) -> Callable[..., None]:
     """Register a command whose arguments are options; ``source`` stands for those of Source."""
     parameters: list[inspect.Parameter] = []
     shared = inspect.signature(Source, eval_str=True).parameters
-    for one in inspect.signature(function, eval_str=True).parameters.values():
-        parameters += shared.values() if one.name == "source" else [one]
-    for at, one in enumerate(parameters):
-        annotation = one.annotation
-        if annotation is not typer.Context:
-            named = f"{function.__name__}.{one.name}"
-            annotation = Annotated[annotation, _OPTIONS.get(named) or _OPTIONS[one.name]]
-        parameters[at] = one.replace(kind=one.KEYWORD_ONLY, annotation=annotation)
+    for parameter in inspect.signature(function, eval_str=True).parameters.values():
+        for one in shared.values() if parameter.name == "source" else [parameter]:
+            annotation = one.annotation
+            if annotation is not typer.Context:
+                named = f"{function.__name__}.{one.name}"
+                annotation = Annotated[annotation, _OPTIONS.get(named) or _OPTIONS[one.name]]
+            parameters.append(one.replace(kind=one.KEYWORD_ONLY, annotation=annotation))
 
     @functools.wraps(function)
     def call(**given: Any) -> None:
@@ -238,8 +246,6 @@ def _command(function: Callable[..., None]) -> Callable[..., None]:
 
 def _version(value: bool) -> None:
     if value:
-        from . import __version__
-
         typer.echo(f"fitzpatrick {__version__}")
         raise typer.Exit
 
@@ -310,7 +316,6 @@ def reproduce(
     Runs on the embedded yeast data unless you name other sets. Every finished fit is kept: run the
     same command again to continue after an interruption.
     """
-    from .datasets import DATASETS, PAPER_LOSSES
     from .experiments.protocol import Protocol, at_tightnesses
     from .experiments.reproduce import reproduce as run
     from .experiments.runner import RunOptions
@@ -369,8 +374,10 @@ def compare(
     tightnesses: Sequence[float | None] = (None,)
     if tightness:
         tightnesses = _numbers("--tightness", tightness)
-        if wrong := [one for one in tightnesses if not 0 <= one < float("inf")]:
-            fail(f"--tightness must be a finite number of at least 0, got {wrong[0]:g}")
+        for one in tightnesses:
+            if not 0 <= one < float("inf"):
+                fail(f"--tightness must be a finite number of at least 0, got {one:g}")
+            _check_loss("fitzpatrick_logistic", one)
     grid = _alphas(alphas)
     asked = _models(models) if models else ()
     table, file = source.read(), source.file
@@ -403,7 +410,7 @@ def compare(
             words += ["--tightness", repr(advice.loss.tightness)]
         if table.without_label and not advice.loss.has_classes:
             words += ["--labelled-only"]  # as compared
-        words += [advice.loss.kind.option, f"{advice.setting:g}"]
+        words += ["--alpha" if is_linear else "--rounds", f"{advice.setting:g}"]
         words += ["-o", "model.safetensors"]
         return shlex.join(["fitzpatrick", "fit", *words])
 
@@ -436,8 +443,6 @@ def fit(
     The losses squared, poisson and sigmoid take the targets as they are: numbers, counts, or
     labels that may occur together.
     """
-    from .datasets._files import write_atomically
-    from .datasets._table import counted
     from .experiments import model_files, models
     from .experiments.protocol import LossChoice, Protocol
     from .experiments.report import number, wrapped
@@ -479,7 +484,7 @@ def fit(
     lines += [f"note: {note}" for note in fitted.notes]
     lines += [f"wrote {written}" for written in (output, coefficients) if written]
     for line in lines:
-        typer.echo("\n".join(wrapped(line)))
+        typer.echo(wrapped(line))
 
 
 @_command
@@ -500,8 +505,6 @@ def predict(
     column holds the class with the largest probability. Text that a spreadsheet would take for a
     formula begins with an apostrophe.
     """
-    from .datasets import DataError, read_cells, read_inputs
-    from .datasets._files import write_atomically
     from .experiments import model_files, models
 
     if output is not None:
@@ -510,7 +513,7 @@ def predict(
     loaded = model_files.load(model)
     how: Any = {"header": not no_header, "sheet": sheet}
     table = read_inputs(file, loaded.columns, format, decimal=decimal, **how)
-    kept = read_cells(file, _names(keep), format, **how) if keep else None
+    kept = read_cells(file, split_names(keep), format, **how) if keep else {}
     for note in table.notes:
         typer.echo(f"note: {note}", err=True)  # standard output is for the predictions
     try:
@@ -539,7 +542,6 @@ def figures(
 @_command
 def explore(output: Path = Path("out/explorer.html"), show: bool = True) -> None:
     """Explore the losses in the browser: drag scores and targets."""
-    from .datasets._files import write_atomically
     from .explorer import page, show_in_browser
 
     write_atomically(output, page())
@@ -550,7 +552,6 @@ def explore(output: Path = Path("out/explorer.html"), show: bool = True) -> None
 @_command
 def datasets(details: bool = False) -> None:
     """List the data sets of the paper, and where to get them."""
-    from .datasets import where
     from .experiments.report import dataset_details, datasets_table
 
     typer.echo(datasets_table(where()))
@@ -558,18 +559,10 @@ def datasets(details: bool = False) -> None:
         typer.echo(f"\n{dataset_details()}")
 
 
-def _names(text: str) -> list[str]:
-    from .datasets.options import split_names
-
-    return split_names(text)
-
-
 def _kinds(text: str) -> dict[str, str]:
     """Column → kind, of ``zip=category,note=ignored``."""
-    from .datasets.options import KINDS
-
     found: dict[str, str] = {}
-    for pair in _names(text):
+    for pair in split_names(text):
         name, _, kind = (part.strip() for part in pair.rpartition("="))
         if not name or kind not in KINDS:
             fail(f"--kinds needs NAME=KIND, with KIND among {', '.join(KINDS)}, got {pair!r}")
@@ -590,7 +583,7 @@ def _models(text: str) -> tuple[str, ...]:
     from .experiments.learners import NEEDS_LIBRARY, can_boost
     from .experiments.protocol import MODELS
 
-    names = tuple(dict.fromkeys(_names(text)))
+    names = tuple(dict.fromkeys(split_names(text)))
     if not names or not set(names) <= set(MODELS):
         fail(f"--model needs one or more of {', '.join(MODELS)}, got {text!r}")
     if "boosted" in names and not can_boost():
@@ -602,7 +595,7 @@ def _losses(text: str, others: Sequence[str] = ()) -> tuple[str, ...]:
     """Names of losses whose predictions are proportions, or that are among the others."""
     from .experiments.protocol import LossChoice
 
-    names = _names(text)
+    names = split_names(text)
     known = [name for name in loss_names() if name in others or LossChoice(name).has_classes]
     for name in names:
         _check_loss(name)
@@ -681,7 +674,6 @@ def _device(name: str) -> str:
 
 
 def _typed() -> str:
-    """The line that was typed."""
     return shlex.join(["fitzpatrick", *sys.argv[1:]])
 
 
@@ -697,7 +689,6 @@ def fail(message: str) -> NoReturn:
 
 
 def _commands() -> dict[str, typer.core.TyperCommand]:
-    """The commands by name."""
     return dict(typer.main.get_command(app).commands)  # type: ignore[attr-defined]  # of a group
 
 
@@ -711,10 +702,6 @@ def _has_options(advice: str) -> bool:
 
 def main() -> None:
     """Run the command line; a problem with a file or a folder is one line on standard error."""
-    from concurrent.futures import BrokenExecutor
-
-    from .datasets import DataError, UnavailableError
-
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal may know no α

@@ -1,7 +1,6 @@
-"""HTML pages that need nothing but themselves: one file, one look, light and dark.
+"""HTML pages in one file, light and dark, of the explorer and the reports of the experiments.
 
-The explorer and the reports of the experiments are made here. Style sheets and scripts are files
-beside the code that uses them. A page names their checksums, so that a browser runs no other
+A page names the checksums of its style sheet and its script, so that a browser runs no other
 script and fetches nothing, whatever stands in its text.
 """
 
@@ -20,19 +19,7 @@ def read_asset(package: str, name: str) -> str:
 def render_document(
     title: str, body: str, *, styles: Sequence[str] = (), scripts: Sequence[str] = ()
 ) -> str:
-    """A whole page in the common theme.
-
-    Args:
-        title: of the window; plain text.
-        body: HTML, in which text from outside has been escaped.
-        styles: style sheets that follow the theme's.
-        scripts: scripts that follow the theme's. They run once the body is there.
-
-    Example:
-        >>> page = render_document("A < B", "<h1>A &lt; B</h1>")
-        >>> "<title>A &lt; B</title>" in page, "default-src 'none'" in page
-        (True, True)
-    """
+    """A whole page: a body of HTML, and style sheets and scripts that follow the theme's."""
     style = "\n".join([read_asset(__name__, "theme.css"), *styles])
     script = "\n".join([read_asset(__name__, "theme.js"), *scripts])
     policy = f"default-src 'none'; style-src {_checksum(style)}; script-src {_checksum(script)}"

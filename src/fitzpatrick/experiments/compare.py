@@ -51,20 +51,21 @@ def experiment_of(
     Missing numbers are replaced by the medians of the rows that are learned from. The notes are on
     what was left out.
     """
-    table = table.labelled(file)
-    notes = list(table.notes)
+    train = table.labelled(file)
+    notes = list(train.notes)
     checksums = {file.name: sha256(file)}
+    samples = train.X.shape[0]
+    held_out = -(-samples // TEST_SHARE) if test is None else 0
+    kept = samples - held_out
+    if kept < MIN_SAMPLES:
+        problem = f"{counted(kept, 'sample')} to learn from, expected {MIN_SAMPLES} or more"
+        raise DataError(problem, file)
     if test is not None and test_file is not None:
         test = test.labelled(test_file)
         notes += [f"{test_file.name}: {note}" for note in test.notes]
         checksums[f"{test_file.name} (test)"] = sha256(test_file)
-        _check_size(table.X.shape[0], file)
-        train = table
     else:
-        held_out = -(-table.X.shape[0] // TEST_SHARE)
-        kept = table.X.shape[0] - held_out
-        _check_size(kept, file)
-        train, test = split_table(table, (kept, held_out), _TEST_SEED)
+        train, test = split_table(train, (kept, held_out), _TEST_SEED)
     constant = constant_columns(train.X, zero_only=not options.protocol.centered).size
     if constant:
         are = "is" if constant == 1 else "are"
@@ -75,12 +76,6 @@ def experiment_of(
     experiment = paper.Experiment.of(name.stem, train, test, checksums, file)
     paper.check(experiment, options.protocol, options.seeds)
     return experiment, tuple(notes)
-
-
-def _check_size(samples: int, file: Path) -> None:
-    if samples < MIN_SAMPLES:
-        problem = f"{counted(samples, 'sample')} to learn from, expected {MIN_SAMPLES} or more"
-        raise DataError(problem, file)
 
 
 @dataclass(frozen=True)
@@ -106,7 +101,7 @@ def recommend(evaluation: Evaluation) -> Recommendation:
     samples = counted(n_test, "test sample")
     error = number(best.error)
     if splits > 1:
-        chosen = best.loss.kind.setting
+        chosen = paper.MODELS[best.loss.model]
         error += f" (mean over {splits} dev splits, each with the {chosen} that it chose)"
     if tied:
         answer = f"{_either((best.loss, *tied))}: no difference could be shown on {samples}. "
@@ -207,7 +202,7 @@ def compare(
     marks = ["* the lowest error, and every loss that is not clearly worse."]
     head = report.heading(protocol, options.seeds, *marks, *[_CLASS_SCORES] * has_classes)
     if boosted:
-        head = "\n".join([head, *report.wrapped(f"Boosted trees: {_BOOSTED}.")])
+        head += f"\n{report.wrapped(f'Boosted trees: {_BOOSTED}.')}"
     say(head)
     records = run_experiment(experiment, options)
     baseline = experiment.Y_test, experiment.Y.mean(axis=0)
@@ -232,11 +227,10 @@ def compare(
         best=(advice.loss, *advice.tied),
         has_classes=has_classes,
     )
-    lines = [line for note in notes for line in report.wrapped(f"note: {note}")]
-    bullets = [line for point in advice.points for line in report.wrapped(f"- {point}")]
-    answer = "\n".join([*textwrap.wrap(advice.answer, 79), *bullets])
-    blocks = [report.results_table(section), *["\n".join(lines)] * bool(lines), answer]
-    text = "\n\n".join(blocks)
+    lines = "\n".join(report.wrapped(f"note: {note}") for note in notes)
+    bullets = [report.wrapped(f"- {point}") for point in advice.points]
+    answer = "\n".join([textwrap.fill(advice.answer, 79), *bullets])
+    text = "\n\n".join(filter(None, [report.results_table(section), lines, answer]))
     say(f"\n{text}\n")
     command = fit_command(advice)
     page = report.render(

@@ -120,21 +120,20 @@ def geometry_figure() -> "Figure":
     # away from the corners, where D_Ω(y, ·) is infinite
     p = np.linspace(0.02, 0.98, 481)
     points = np.stack([p, 1.0 - p], axis=-1)
-    omega_y = divergences.TargetDependent(omega, np.broadcast_to(y, points.shape))
-    at_y = divergences.TargetDependent(omega, y)
+    omega_y = divergences.TargetDependent(omega, y)
     label = r"$\Omega_y = \Omega + D_\Omega(y, \cdot)$"
-    curves: tuple[tuple[str, str, str, Regularizer, Regularizer, dict[str, object]], ...] = (
-        ("Fenchel-Young loss", "Ω", "ŷ(θ)", omega, omega, FENCHEL_YOUNG),
-        ("Fitzpatrick loss", label, "y*(y, θ)", omega_y, at_y, FITZPATRICK),
+    curves: tuple[tuple[str, str, str, Regularizer, dict[str, object]], ...] = (
+        ("Fenchel-Young loss", "Ω", "ŷ(θ)", omega, FENCHEL_YOUNG),
+        ("Fitzpatrick loss", label, "y*(y, θ)", omega_y, FITZPATRICK),
     )
-    for ax, (title, label, name, curve, single, style) in zip(axes[0], curves, strict=True):
+    for ax, (title, label, name, curve, style) in zip(axes[0], curves, strict=True):
         if curve is not omega:
             ax.plot(p, omega.value(points), label="Ω", **{**FENCHEL_YOUNG, "linewidth": 1.0})
         ax.plot(p, curve.value(points), label=label, **style)
-        offset = float(single.conjugate(theta))
+        offset = float(curve.conjugate(theta))
         ax.plot(p, points @ theta - offset, label="tangent of slope θ", **BOUND)
-        touch = single.link(theta)
-        touch_at, top = float(single.value(touch)), float(single.value(y))
+        touch = curve.link(theta)
+        touch_at, top = float(curve.value(touch)), float(curve.value(y))
         bottom = y @ theta - offset
         ax.plot(touch[0], touch_at, "o", **_DOT)
         ax.plot([y[0], y[0]], [top, bottom], "s", color="black", markersize=4)
@@ -237,14 +236,12 @@ FIGURES: dict[str, Callable[[], "Figure"]] = {
 }
 
 
-def write_figures(
-    folder: Path, formats: Sequence[str] = ("png",), names: Sequence[str] | None = None
-) -> list[Path]:
-    """Write the named figures, or all, into ``folder`` in each format, and return the paths."""
+def write_figures(folder: Path, formats: Sequence[str]) -> list[Path]:
+    """Write every figure into ``folder`` in each format, and return the paths."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
-    for name in FIGURES if names is None else names:
-        figure = FIGURES[name]()
+    for name, draw in FIGURES.items():
+        figure = draw()
         for suffix in formats:
             path = folder / f"{name}.{suffix}"
             save_figure(figure, path)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
 from importlib.util import find_spec
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -81,7 +80,7 @@ def learner(
         origin = min(stronger, key=lambda model: model.alpha, default=None)
         if origin is None or origin is not known[-1]:
             start = None if origin is None else (origin.coef, origin.intercept)
-            models = path.models((asked for _ in count()), start)
+            models = path.models(iter(lambda: asked, None), start)
         model = next(models)
         known.append(model)
         del known[: -max(1, MAX_KEPT // model.coef.size)]

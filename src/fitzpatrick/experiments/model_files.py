@@ -175,7 +175,7 @@ def load(path: Path) -> SavedModel:
             raise DataError("a folder; expected a model file", path)
         if not stat.S_ISREG(mode):
             raise DataError("not a regular file; expected a model file", path)
-        model = _read(path)
+        return _read(path)
     except DataError:
         raise
     except FileNotFoundError:
@@ -185,16 +185,10 @@ def load(path: Path) -> SavedModel:
     except Exception as error:  # of any type that safetensors or a recipe raises
         reason = " ".join(str(error).split())[:_MAX_REASON] or type(error).__name__
         raise DataError(f"not a model that fitzpatrick saved ({reason})", path) from None
-    if model is None:
-        raise DataError(f"the model is of boosted trees: {NEEDS_LIBRARY}", path)
-    return model
 
 
-def _read(path: Path) -> SavedModel | None:
-    """The model, or None if trees cannot be read here.
-
-    Everything small is checked before the arrays are read.
-    """
+def _read(path: Path) -> SavedModel:
+    """The model; everything small is checked before the arrays are read."""
     with path.open("rb") as start:
         length, size = int.from_bytes(start.read(8), "little"), path.stat().st_size
     if size < 8 or length > size - 8:
@@ -211,7 +205,7 @@ def _read(path: Path) -> SavedModel | None:
         fields = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
         _check_fields(fields)
         if fields["model"] == "boosted" and not can_boost():
-            return None
+            raise DataError(f"the model is of boosted trees: {NEEDS_LIBRARY}", path)
         expected = _ARRAYS[fields["model"]]
         if sorted(file.keys()) != sorted(expected):
             names = _short(sorted(file.keys()))

@@ -11,14 +11,13 @@ from sklearn.model_selection import KFold
 
 from ..datasets import Columns, DataError, Split, Table
 from ..datasets._table import Matrix
-from ..linear_model._checks import check_features
 from ..linear_model._design import constant_columns
 from ..losses import get_loss
 from ..metrics import squared_error
 from ..preprocessing import label_proportions
 from .learners import learner, search
 from .model_files import MAX_COEFFICIENTS, SavedModel
-from .protocol import SEARCH_TOL, LossChoice, Protocol, prepared
+from .protocol import MODELS, SEARCH_TOL, LossChoice, Protocol, prepared
 from .report import csv_text, edge_of_grid
 from .runner import progress
 
@@ -86,7 +85,7 @@ def fit(
         raise DataError(f"{product} are more than {MAX_COEFFICIENTS} coefficients", file)
     constant = constant_columns(X, zero_only=is_linear and not protocol.centered)
     kept = np.delete(np.arange(width), constant)
-    if kept.size == 0:
+    if constant.size == width:
         raise DataError("every feature is constant", file)
     if is_linear and constant.size:
         X = X[:, kept]
@@ -94,15 +93,12 @@ def fit(
             f"{constant.size} of {width} features are constant and left out (coefficient 0; "
             "predict expects them)"
         )
-    cv_error = baseline = None
+    cv_score = baseline = None
     try:
-        if is_linear:
-            with np.errstate(over="ignore", invalid="ignore"):
-                check_features(X)
         if setting is None:
             errors, baseline, unconverged = _cross_validate(X, Y, choice, protocol, file.name)
             setting = min(choice.in_order(errors), key=errors.__getitem__)
-            cv_error = errors[setting]
+            cv_score = -errors[setting]
             notes += _notes_on_search(choice, protocol, errors, setting, unconverged)
         with progress(f"{file.name}: fitting", None, "iterations") as bar:
             learn = learner(
@@ -110,7 +106,7 @@ def fit(
             )
             estimator = learn(setting).estimator
     except ValueError as error:
-        raise DataError(" ".join(str(error).split()), file) from None
+        raise DataError(str(error), file) from None
     if is_linear:
         coef = np.zeros((Y.shape[1], width))
         coef[:, kept] = estimator.coef_
@@ -122,7 +118,6 @@ def fit(
                 f"{estimator.gradient_norm_:.3g}: {estimator.status_.value}"
             )
     columns = table.columns or Columns.plain(table.feature_names)
-    cv_score = None if cv_error is None else -cv_error
     saved = SavedModel(estimator, columns, table.target_names, table.kind, cv_score)
     return FileFit(saved, setting, len(Y), tuple(notes), baseline)
 
@@ -142,13 +137,12 @@ def _cross_validate(
     for fitted, rest in splits:
         train, dev = prepared(protocol, Split(X[fitted], Y[fitted]), Split(X[rest], Y[rest]))
         if train.X.shape[1] == 0:
-            problem = f"every feature is constant on the {len(fitted)} samples of a fold"
-            raise ValueError(problem)
+            raise ValueError(f"every feature is constant on the {len(fitted)} samples of a fold")
         folds.append((learner(choice, train.X, train.Y, protocol, tol=tol), dev))
         baselines.append(squared_error(dev.Y, np.broadcast_to(train.Y.mean(axis=0), dev.Y.shape)))
     errors: dict[float, float] = {}
     unconverged = 0
-    with progress(f"{title}: choosing {choice.kind.setting}", None) as bar:
+    with progress(f"{title}: choosing {MODELS[choice.model]}", None) as bar:
         for setting in search(choice, protocol, errors):
             found = []
             for fit, dev in folds:
@@ -199,15 +193,12 @@ def _check_targets(Y: np.ndarray, table: Table, choice: LossChoice, file: Path) 
     raise DataError(f"{what}, the range of the loss {choice.name!r}", file, line)
 
 
-def predictions_csv(
-    model: SavedModel, X: Any, kept: Mapping[str, Sequence[str]] | None = None
-) -> str:
+def predictions_csv(model: SavedModel, X: Any, kept: Mapping[str, Sequence[str]] = {}) -> str:
     """A header with the targets' names and one line per sample, in the order of X.
 
     The columns in ``kept`` come first. Models of class labels have a last column, the class of the
     largest proportion.
     """
-    kept = kept or {}
     predictions = model.predict_features(X)
     taken = {*kept, *model.target_names}
     header: list[str] = []

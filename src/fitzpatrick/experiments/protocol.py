@@ -1,23 +1,11 @@
 r"""The paper's protocol: what is fitted, on which rows, and how its error is measured.
 
-Samples without a label are dropped, labels divided by their number, and a quarter of the training
-part set aside as dev. For each α on a grid the linear model
+For each α on a grid, from the strongest to the weakest, the linear model
 
 .. math:: \min_W \sum_i L(y_i, W x_i) + \tfrac{\alpha}{2} \|W\|^2
 
-is fitted to standardized features, without an intercept in the paper, from the strongest penalty to
-the weakest. The α with the least dev error is chosen, and its model is tested; with ``refit``, the
-model of that α fitted to train and dev together is tested instead. The test error is the squared
-error summed over classes and averaged over samples.
-
-Without ``whole_grid``, a path ends once its dev error has clearly risen
-(:func:`fitzpatrick.linear_model.has_risen`), models are refitted for the chosen α alone, and the
-fits that only serve to choose α end at a larger gradient.
-
-One α per power of ten is too coarse to compare losses of one link: a loss of tightness c has
-1/(1 + c) of the curvature and asks for a smaller α, so that the grid decides which of the two comes
-nearer to its best α. With ``refine`` the search goes on halfway to the neighbors of the best α,
-until these are within a factor of MAX_STEP.
+is fitted to three quarters of the training part. The α with the least squared error on the other
+quarter, dev, is chosen.
 """
 
 import functools
@@ -60,11 +48,11 @@ class Protocol:
     scaling: str = "standardize"  # to mean 0 and deviation 1 on the rows that are fitted, or "none"
     alphas: tuple[float, ...] = DEFAULT_ALPHAS[::-1]  # falling: each fit starts at the one before
     dtype: str = "float64"  # of the products, or "float32"
-    refit: bool = False  # the model to test is fitted to train and dev together
+    refit: bool = False  # the model of the chosen α is fitted to train and dev before it is tested
     tol: float = 1e-8  # relative gradient norm at which a fit ends
     max_iter: int = 1000
-    whole_grid: bool = True  # every α is fitted, as in the paper
-    refine: bool = False  # the search for α goes on between those of the grid
+    whole_grid: bool = True  # as in the paper; else paths end where the dev error has clearly risen
+    refine: bool = False  # the search for α goes on halfway to the neighbors of the best one
     rounds: tuple[int, ...] = ROUNDS  # of boosted trees to choose from, rising
     device: str | None = None  # where PyTorch keeps the large arrays; None computes with NumPy
 
@@ -159,12 +147,7 @@ def prepared(protocol: Protocol, fitted: Split, *others: Split) -> list[Split]:
 
 
 def dev_split(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Indices to fit and dev indices, sorted.
-
-    Example:
-        >>> [len(part) for part in dev_split(391, seed=0)]  # emotions in the paper: 293 / 98
-        [293, 98]
-    """
+    """Indices to fit and dev indices, sorted."""
     order = np.random.default_rng(seed).permutation(n)
     size = -(-n // DEV_SHARE)
     return np.sort(order[size:]), np.sort(order[:size])
@@ -185,14 +168,12 @@ def check(experiment: Experiment, protocol: Protocol, seeds: int) -> None:
             with np.errstate(over="ignore", invalid="ignore"):
                 check_features(X, protocol.dtype)
         except ValueError as error:
-            raise DataError(" ".join(str(error).split()), file) from None
+            raise DataError(str(error), file) from None
     for seed in range(seeds):
-        rows = dev_split(n, seed)[0]
-        X = experiment.X[rows].astype(protocol.dtype, copy=False)
-        constant = constant_columns(X, zero_only=not protocol.centered)
-        if constant.size == experiment.X.shape[1]:
+        n_fitted, width = split(experiment, protocol, seed)[0].X.shape
+        if width == 0:
             raise DataError(
-                f"every feature is constant on the {rows.size} of {n} samples that dev split "
+                f"every feature is constant on the {n_fitted} of {n} samples that dev split "
                 f"{seed} leaves to fit",
                 file,
             )
@@ -206,19 +187,8 @@ def split(experiment: Experiment, protocol: Protocol, seed: int | None) -> list[
     return prepared(protocol, Split(X[fitted], Y[fitted]), Split(X[dev], Y[dev]), test)
 
 
-@dataclass(frozen=True)
-class ModelKind:
-    """The setting of a kind of model that held-out errors choose."""
-
-    setting: str  # its name in reports
-    option: str  # by which ``fit`` is told it
-    sign: int  # 1 if settings rise from simple to complex models, -1 if they fall
-
-
-MODELS = {
-    "linear": ModelKind("α", "--alpha", -1),
-    "boosted": ModelKind("rounds", "--rounds", 1),
-}
+# of each kind of model, the setting that held-out errors choose
+MODELS = {"linear": "α", "boosted": "rounds"}
 
 
 @dataclass(frozen=True)
@@ -245,13 +215,7 @@ class LossChoice:
 
     @property
     def loss(self) -> Loss:
-        """The loss itself."""
         return get_loss(self.name, self.tightness)
-
-    @property
-    def kind(self) -> ModelKind:
-        """What fits it."""
-        return MODELS[self.model]
 
     def grid(self, protocol: Protocol) -> tuple[float, ...]:
         """The settings to choose from, from the simplest model."""
@@ -259,10 +223,9 @@ class LossChoice:
 
     def in_order(self, settings: Iterable[float]) -> tuple[float, ...]:
         """Different settings, from the simplest model to the most complex one."""
-        return tuple(sorted(set(settings), key=lambda setting: self.kind.sign * setting))
+        return tuple(sorted(set(settings), reverse=self.model == "linear"))
 
     def in_words(self, settings: str) -> str:
-        """One setting or several, in words."""
         if self.model == "boosted":
             return "1 round" if settings == "1" else f"{settings} rounds"
         return f"α = {settings}"

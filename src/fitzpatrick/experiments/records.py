@@ -153,7 +153,6 @@ def final_models(grids: Grids) -> dict[FitPath, Record]:
     }
     chosen = {path: choose(grid) for path, grid in grids.items() if path.seed is not None}
     for path, final in chosen.items():
-        if (path.loss, final.setting) in whole:
-            refitted = whole[path.loss, final.setting]
+        if refitted := whole.get((path.loss, final.setting)):
             chosen[path] = replace(refitted, dev_error=final.dev_error)
     return chosen

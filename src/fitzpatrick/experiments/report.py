@@ -6,7 +6,7 @@ import math
 import platform
 import re
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from importlib.metadata import version
@@ -59,9 +59,9 @@ def signed_alike(*values: float) -> list[str]:
     return [signed(value, digits) for value in values]
 
 
-def wrapped(text: str) -> list[str]:
+def wrapped(text: str) -> str:
     """Lines of at most 79 columns, indented below the first."""
-    return textwrap.wrap(
+    return textwrap.fill(
         text, 79, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
     )
 
@@ -90,18 +90,13 @@ class Section:
     best: tuple[LossChoice, ...] | None = None  # to mark; None marks the better of each family
     has_classes: bool = False  # each sample has one class: accuracy and log loss are shown
 
-    @property
-    def marked(self) -> Collection[LossChoice]:
-        """The losses to mark."""
-        return self.evaluation.better if self.best is None else self.best
-
     def rows(self) -> Iterator[tuple[bool, dict[str, str]]]:
         """For each loss, whether it is marked, and its cells by the names of their columns."""
+        marked = self.evaluation.better if self.best is None else self.best
         for row in self.evaluation.rows:
-            yield row.loss in self.marked, self._cells(row)
+            yield row.loss in marked, self._cells(row)
 
     def _cells(self, row: LossSummary) -> dict[str, str]:
-        """Every cell of a loss or of the baseline."""
         found = self.evaluation.differences.get(row.loss)
         published = self.paper.get(str(row.loss))
         shown = [f"{setting:g}" for setting in sorted(set(row.settings))]
@@ -173,7 +168,7 @@ def heading(protocol: Protocol, seeds: int, *marks: str) -> str:
             "Test error: squared error summed over classes, averaged over test samples;",
             f"{splits if seeds > 1 else 'one dev split'}.",
             *marks,
-            *wrapped(f"Settings: {'; '.join(settings)}."),
+            wrapped(f"Settings: {'; '.join(settings)}."),
         ]
     )
 
@@ -195,19 +190,18 @@ def datasets_table(available: dict[str, str]) -> str:
         )
     for name, place in available.items():
         if place.startswith("unusable"):
-            lines += wrapped(f"{name}: {place}")
+            lines.append(wrapped(f"{name}: {place}"))
     return "\n".join(lines)
 
 
 def dataset_details() -> str:
     """Source, license and notes of each set."""
-    blocks = []
+    lines = []
     for info in DATASETS.values():
-        block = wrapped(f"{info.name}: {info.source}") + wrapped(f"  license: {info.licence}")
+        lines += [wrapped(f"{info.name}: {info.source}"), wrapped(f"  license: {info.licence}")]
         if info.note:
-            block += wrapped(f"  note: {info.note}")
-        blocks.append("\n".join(block))
-    return "\n".join(blocks)
+            lines.append(wrapped(f"  note: {info.note}"))
+    return "\n".join(lines)
 
 
 Line = dict[str, Any]  # of a CSV file, by the names of its columns
@@ -352,7 +346,7 @@ def _plots(section: Section) -> str:
         for one in group:
             hue, is_dashed = families.index(one.loss.family), one.loss.loss.tightness > 0
             curves.append(svg.Series(str(one.loss), one.grid, one.dev_curve, hue, is_dashed))
-        plots.append(svg.line_plot(title, ticks, curves, (MODELS[model].setting, "dev error")))
+        plots.append(svg.line_plot(title, ticks, curves, (MODELS[model], "dev error")))
     zeros = [svg.Row(str(one.loss), 100 * one.zeros) for one in summaries]
     seconds = [svg.Row(str(one.loss), one.seconds) for one in summaries]
     plots += [

@@ -39,8 +39,9 @@ def reproduce(
         except (DataError, UnavailableError) as error:
             # the advice is on options of the commands that read a file of the user's
             failures[name] = str(error.without_advice() if isinstance(error, DataError) else error)
-            blocks.append("\n".join(report.wrapped(f"{name} was not run: {failures[name]}")))
-            warn(f"{name} was not run: {failures[name]}")
+            problem = f"{name} was not run: {failures[name]}"
+            blocks.append(report.wrapped(problem))
+            warn(problem)
             continue
         records = run_experiment(experiment, options)
         fits += report.fit_lines(name, protocol.scaling, protocol.intercept, records)
@@ -112,9 +113,8 @@ def _distance(sections: list[report.Section]) -> str:
     }
     if not distances:
         return ""
-    title, loss = max(distances, key=lambda place: distances[place])
-    largest = report.number(distances[title, loss])
-    return f"The largest distance between the two is {largest} ({title}, {loss})."
+    (title, loss), largest = max(distances.items(), key=lambda item: item[1])
+    return f"The largest distance between the two is {report.number(largest)} ({title}, {loss})."
 
 
 _TITLE = "Learning with Fitzpatrick losses: the experiment"

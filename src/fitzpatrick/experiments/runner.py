@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing import resource_tracker
@@ -19,10 +19,9 @@ from joblib.externals.loky.backend import resource_tracker as loky_tracker
 from scipy import sparse
 from tqdm import tqdm  # type: ignore[import-untyped]
 
-from ..datasets import Split
 from ..datasets._table import Matrix
 from ..metrics import log_loss, sparsity, squared_error, squared_errors
-from .learners import Fitted, learner, search
+from .learners import learner, search
 from .protocol import Experiment, FitPath, LossChoice, Protocol, paths, split
 from .records import Grids, Record, Store, choose
 from .summary import accuracy
@@ -49,8 +48,7 @@ def run_experiment(experiment: Experiment, options: RunOptions) -> Grids:
     refits_chosen = protocol.refit and not protocol.refits_grid
 
     def fit(wanted: list[FitPath], stage: str) -> Grids:
-        title = experiment.name + stage
-        return run(experiment, protocol, options.output, wanted, options.n_jobs, title)
+        return run(experiment, protocol, options.output, wanted, options.n_jobs, stage)
 
     wanted = paths(options.losses, options.seeds, refit=protocol.refits_grid)
     records = fit(wanted, ": choosing settings" if refits_chosen else "")
@@ -69,7 +67,7 @@ def run(
     folder: Path,
     wanted: list[FitPath],
     n_jobs: int = 1,
-    title: str = "",
+    stage: str = "",
 ) -> Grids:
     """The records of some paths, each fitted in a process on one thread and stored in the folder.
 
@@ -81,7 +79,7 @@ def run(
     records = {path: stored[path.name] for path in wanted if path.name in stored}
     missing = [path for path in wanted if path not in records]
     size = {path: len(path.settings or path.loss.grid(protocol)) for path in wanted}
-    with progress(title or experiment.name, sum(size.values())) as bar:
+    with progress(experiment.name + stage, sum(size.values())) as bar:
         bar.update(sum(size[path] for path in records))
         pool = Parallel(
             min(n_jobs, len(missing) or 1),
@@ -191,47 +189,37 @@ def fit_and_score(
     experiment: Experiment, protocol: Protocol, path: FitPath
 ) -> tuple[FitPath, list[Record]]:
     """Fit one path; its records come from the simplest model to the most complex one."""
+    loss = path.loss
     train, dev, test = split(experiment, protocol, path.seed)
     X, device = on_device(train.X, protocol.device)
-    records: dict[float, Record] = {}
-    errors: dict[float, float] = {}
-    settings: Iterable[float] = path.settings or path.loss.grid(protocol)
-    if path.seed is not None and not path.settings:
-        settings = search(path.loss, protocol, errors)
-    begin = time.perf_counter()
-    Y, tol = path.loss.targets(train.Y), protocol.tol_of(path)
-    fit = learner(path.loss, X, Y, protocol, tol=tol, n_threads=1)
-    for setting in settings:
-        model = fit(setting)
-        seconds = time.perf_counter() - begin
-        records[setting] = _evaluate(model, dev, test, path.loss, seconds, device)
-        errors[setting] = records[setting].dev_error
-        begin = time.perf_counter()
-    return path, [records[setting] for setting in path.loss.in_order(records)]
-
-
-def _evaluate(
-    model: Fitted, dev: Split, test: Split, loss: LossChoice, seconds: float, device: str
-) -> Record:
-    """The record of a fit: its errors on dev and test."""
-    test_scores = model.estimator.predict_scores(test.X)
-    prediction = loss.proportions(test_scores)
     # of class labels, and only of these, the log loss is of probabilities
     has_labels = bool((test.Y.max(axis=1, initial=0) == 1).all())
-    judged = loss.probabilities(test_scores) if has_labels else prediction
-    dev_error = math.nan
-    if dev.Y.size:
-        dev_scores = model.estimator.predict_scores(dev.X)
-        dev_error = squared_error(dev.Y, loss.proportions(dev_scores))
-    return Record(
-        setting=model.setting,
-        dev_error=dev_error,
-        test_errors=squared_errors(test.Y, prediction).astype(np.float32),
-        accuracy=accuracy(test.Y, prediction),
-        log_loss=log_loss(test.Y, judged),
-        zeros=sparsity(prediction),
-        n_iter=int(model.estimator.n_iter_),
-        converged=model.converged,
-        seconds=seconds,
-        device="LightGBM" if loss.model == "boosted" else device,
-    )
+    records: dict[float, Record] = {}
+    errors: dict[float, float] = {}
+    begin = time.perf_counter()
+    Y, tol = loss.targets(train.Y), protocol.tol_of(path)
+    fit = learner(loss, X, Y, protocol, tol=tol, n_threads=1)
+    for setting in path.settings or search(loss, protocol, errors):
+        model = fit(setting)
+        seconds = time.perf_counter() - begin
+        errors[setting] = math.nan
+        if dev.Y.size:
+            dev_scores = model.estimator.predict_scores(dev.X)
+            errors[setting] = squared_error(dev.Y, loss.proportions(dev_scores))
+        test_scores = model.estimator.predict_scores(test.X)
+        prediction = loss.proportions(test_scores)
+        judged = loss.probabilities(test_scores) if has_labels else prediction
+        records[setting] = Record(
+            setting=setting,
+            dev_error=errors[setting],
+            test_errors=squared_errors(test.Y, prediction).astype(np.float32),
+            accuracy=accuracy(test.Y, prediction),
+            log_loss=log_loss(test.Y, judged),
+            zeros=sparsity(prediction),
+            n_iter=int(model.estimator.n_iter_),
+            converged=model.converged,
+            seconds=seconds,
+            device="LightGBM" if loss.model == "boosted" else device,
+        )
+        begin = time.perf_counter()
+    return path, [records[setting] for setting in loss.in_order(records)]

@@ -87,7 +87,6 @@ class Evaluation:
 
     @property
     def rows(self) -> list[LossSummary]:
-        """The losses, and the baseline."""
         return [*self.summaries, *([self.baseline] if self.baseline else [])]
 
     @functools.cached_property
@@ -125,7 +124,8 @@ def evaluate(
     errors = [[final.test_errors for final in found.values()] for found in by_loss.values()]
     if baseline is not None:
         Y, row = baseline
-        errors.append([squared_errors(Y, np.broadcast_to(row, Y.shape))] * len(errors[0]))
+        predictions = np.broadcast_to(row, Y.shape)
+        errors.append([squared_errors(Y, predictions)] * len(errors[0]))
     resampled = resampled_means(np.asarray(errors))
     summaries = [
         _summary(loss, [*found.values()], [records[path] for path in found], means, protocol)
@@ -133,12 +133,9 @@ def evaluate(
     ]
     if baseline is None:
         return Evaluation(summaries)
-    predictions, means = np.broadcast_to(row, Y.shape), [one.mean() for one in errors[-1]]
+    means = np.asarray([one.mean() for one in errors[-1]])
     scores = accuracy(Y, predictions), log_loss(Y, predictions)
-    row_errors = np.asarray(means)
-    return Evaluation(
-        summaries, LossSummary(BASELINE, (), row_errors, len(Y), resampled[-1], *scores)
-    )
+    return Evaluation(summaries, LossSummary(BASELINE, (), means, len(Y), resampled[-1], *scores))
 
 
 def _summary(
@@ -180,7 +177,7 @@ def _mean_curve(
     loss: LossChoice, grids: Sequence[Sequence[Record]], settings: Sequence[float]
 ) -> np.ndarray:
     """Mean dev error of some paths at each setting; NaN beyond the end of the first."""
-    sign = loss.kind.sign  # the logarithms rise along a path
+    sign = -1 if loss.model == "linear" else 1  # what is interpolated has to rise along a path
     curves = []
     for grid in grids:
         logs, errors = np.log([fit.setting for fit in grid]), [fit.dev_error for fit in grid]
