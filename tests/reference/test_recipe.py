@@ -181,25 +181,7 @@ def test_tightness_1_is_the_fitzpatrick_loss_to_all_digits(regularizer: Regulari
             assert abs(attained - value) <= mpf(10) ** -DIGITS * max(value, least)
 
 
-@every_curved
-def test_tightness_0_is_the_fenchel_young_loss_to_all_digits(regularizer: Regularizer) -> None:
-    """Ω(y) + Ω*(θ) − ⟨y, θ⟩, where Ω* is attained at y*: the test of directions says that."""
-    loss = regularizer.loss_at(Fraction(0))
-    smooth = isinstance(loss, SmoothLoss)
-    potential = loss.potential.value if smooth else lambda entry: entry * entry / 2
-    for y_row, theta_row in moderate_rows(regularizer.name, 3):
-        found = evaluate(regularizer.name, y_row, theta_row, 2 * DIGITS)
-        with mp.workdps(3 * DIGITS):
-            y, theta = inputs(regularizer.name, y_row, theta_row)
-            link = to_mp(found.y_star)
-            conjugate = mp.fdot(link, theta) - mp.fsum(map(potential, link))
-            written_out = mp.fsum(map(potential, y)) + conjugate - mp.fdot(y, theta)
-            (value,) = to_mp([found.value])
-            least = mpf(10) ** -DIGITS  # as above
-            assert abs(written_out - value) <= mpf(10) ** -DIGITS * max(value, least)
-
-
-@pytest.mark.parametrize("tightness", [0, Fraction(1, 4), 1, 2, 10])
+@pytest.mark.parametrize("tightness", [0, Fraction(1, 4), 2])
 def test_the_root_finder_agrees_with_exact_arithmetic(tightness: Fraction | int) -> None:
     """Tsallis α = 2 is ½‖y‖² − ½ on the simplex: the same losses as sparsemax."""
     smooth = SmoothLoss(Tsallis(2.0), Fraction(tightness), simplex=True)
