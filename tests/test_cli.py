@@ -155,13 +155,6 @@ def test_help_fits_80_columns(ok, command):
         assert "..." not in out.partition("Commands:")[2]  # every summary is whole
 
 
-def test_every_line_of_the_table_of_options_is_one_of_a_command():
-    options = {
-        (name, one.name) for name, command in cli._commands().items() for one in command.params
-    }
-    assert set(cli._OPTIONS) <= {name for pair in options for name in (pair[1], ".".join(pair))}
-
-
 def test_without_typer(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "typer", None)
     monkeypatch.delitem(sys.modules, "fitzpatrick.cli")
@@ -633,14 +626,6 @@ def test_one_sample_cannot_choose_a_penalty(fails):
     write("a.csv", "x,a,b", "1,0.5,0.5")
     said = fails("fit", "a.csv", "--targets", "a,b", "-o", "m", "--no-intercept", "--scaling=none")
     assert said == "a.csv: a single sample cannot be divided into folds"
-
-
-def test_predict_from_libsvm_to_a_file(ok, tmp_path):
-    write("a.svm", *(f"{i % 3} 1:{i % 5} 2:{(i * 7) % 4}" for i in range(40)))
-    ok("fit", "a.svm", *FITTED)
-    write("b.svm", " 1:3", " 2:1")
-    ok("predict", "m.model", "b.svm", "-o", "p.csv")
-    assert len((tmp_path / "p.csv").read_text().splitlines()) == 3
 
 
 BAD = {
