@@ -43,8 +43,6 @@ def test_widths_without_being_told(tmp_path):
         ("0 1:1\n\nx 1:1\n", 3, "label 'x' is not a whole number from 0"),
         ("-1 1:1\n", 1, "label '-1' is not a whole number"),
         ("0 0:1\n", 1, "feature index 0 is out of range, expected 1 to"),
-        ("0 99999999999999:1\n", 1, "feature index 99999999999999 is out of range"),
-        ("99999999 1:1\n", 1, "label '99999999' is out of range"),
         ("9" * 5000 + " 1:1\n", 1, "label '999.*' is out of range"),
         ("0 1:1 1:2\n", 1, "a feature index occurs twice"),
         ("0,0 1:1\n", 1, "a label occurs twice"),
