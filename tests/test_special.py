@@ -26,7 +26,8 @@ def ulps(actual: np.ndarray, exact: list, dtype: str) -> np.ndarray:
     )
 
 
-def omega_points(dtype: str) -> np.ndarray:
+@functools.cache
+def exact_omegas(dtype: str) -> tuple[np.ndarray, list]:
     """Random points of all sizes, and both sides of every switch between formulas."""
     rng = seeded(0)
     huge = 300 if dtype == "float64" else 38
@@ -39,12 +40,7 @@ def omega_points(dtype: str) -> np.ndarray:
     beside = [np.nextafter(switches, np.asarray(side, dtype)) for side in (-np.inf, np.inf)]
     near = [switches + np.asarray(step, dtype) for step in (-1e-3, -1e-6, 1e-6, 1e-3)]
     window = np.linspace(5.536, 5.539, 40, dtype=dtype)  # where SciPy loses digits
-    return np.concatenate([points, switches, *beside, *near, window])
-
-
-@functools.cache
-def exact_omegas(dtype: str) -> tuple[np.ndarray, list]:
-    points = omega_points(dtype)
+    points = np.concatenate([points, switches, *beside, *near, window])
     return points, [mpmath.lambertw(mpmath.exp(mpmath.mpf(float(z)))).real for z in points]
 
 

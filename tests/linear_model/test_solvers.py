@@ -163,14 +163,7 @@ def test_steps_that_overflow_are_shortened_in_silence() -> None:
     assert model.status_.converged
 
 
-@pytest.fixture
-def three_threads():
-    """Of BLAS, a number that the test sets nowhere."""
-    with threadpool_limits(3, user_api="blas"):
-        yield
-
-
-@pytest.mark.usefixtures("three_threads")
+@threadpool_limits.wrap(3, user_api="blas")
 def test_threads_that_fit_leave_the_pools_as_they_were() -> None:
     def threads() -> list[int]:
         return [p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"]
