@@ -174,6 +174,9 @@ TABLES = {
         "x,y\n1.5,u\n-999,v\n3.5,v\n2.5,u\n", Y, {"X": [[1.5, 0], [2.5, 1], [3.5, 0], [2.5, 0]]},
         {"options": ReadOptions(missing_values=["k. A.", "-999"])},
     ),
+    "a column without values": (
+        "x,z,y\n1,,u\n2,,v\n", Y, {"notes": ("left out: z (no row has a value)",)}, {},
+    ),
     "numbers of the rows": (
         "x,w,y\n" + "".join(f"{i + 1},{i % 3},{'uv'[i * i % 7 % 2]}\n" for i in range(40)), Y,
         {"notes": ("x: numbers the rows, 1 to 40; if that is no feature, --ignore x leaves it "

@@ -93,57 +93,6 @@ def test_export(tmp_path, name):
     np.testing.assert_array_equal(read_inputs(path, table.columns).X, table.X)
 
 
-SURVEY = """\
-Respondent;Größe;Anteil;Preis;Raucher;Fächer;Ort;Kommentar;Klasse
-{rows}"""
-
-
-def survey(n=40):
-    """A survey of forty people, as a German spreadsheet saves it."""
-    rows = []
-    for i in range(n):
-        subjects = ["Mathe;Physik", "Physik", "Mathe;Kunst", ""][i % 4]
-        height = "" if i == 7 else f"1,{60 + i}"
-        place = ("Köln", "Ulm", "Köln", "NA")[i % 4]
-        answer = "yes" if i % 3 else "no"
-        rows.append(
-            f'P-{i:03d};{height};{i},5%;1.{i:03d},00 €;{answer};"{subjects}";{place};;{"ab"[i % 2]}'
-        )
-    return SURVEY.format(rows="\r\n".join(rows) + "\r\n")
-
-
-def test_a_survey(tmp_path):
-    path = write(tmp_path, survey(), encoding="cp1252")
-    table = read_table(path, ["Klasse"])
-    assert table.feature_names == (
-        "Größe", "Größe (missing)", "Anteil", "Preis", "Raucher", "Fächer=Kunst", "Fächer=Mathe",
-        "Fächer=Physik", "Ort=Köln", "Ort=Ulm", "Ort (missing)",
-    )  # fmt: skip
-    assert table.notes == (
-        "byte 0xf6 in line 1 is not UTF-8: the file is read as Windows-1252; if names come out "
-        "wrong, save it as UTF-8",
-        "left out: Respondent (a different text in every row, so probably a name)",
-        "decimal commas: Größe, Anteil, Preis",
-        "the sign % is left out and the numbers divided by 100: Anteil",
-        "marks between thousands are left out: Preis",
-        "the sign € is left out: Preis",
-        "no is 0 and yes is 1: Raucher",
-        "tags, split at ';', a 0/1 feature for each of 3 tags: Fächer",
-        "categories, a 0/1 feature for each value: Ort (2 values)",
-        "left out: Kommentar (no row has a value)",
-        "missing numbers are replaced by the median of the column and marked in a 0/1 feature: "
-        "Größe (1 row)",
-        "missing values become a separate category: Ort (10 rows)",
-        "Ort alone tells the targets of every row; if it was made from them, --ignore Ort leaves "
-        "it out",
-    )
-    np.testing.assert_allclose(table.X[1], [1.61, 0, 0.015, 1001, 1, 0, 0, 1, 0, 1, 0])
-    median = np.median([1 + (60 + i) / 100 for i in range(40) if i != 7])
-    np.testing.assert_allclose(table.X[7], [median, 1, 0.075, 1007, 1, 0, 0, 0, 0, 0, 1])
-    utf8 = write(tmp_path, path.read_bytes().decode("cp1252"), name="again.csv")
-    assert read_table(utf8, ["Klasse"]).notes == table.notes[1:]  # what the note advises
-
-
 def test_files_of_other_kinds(tmp_path):
     (tmp_path / "folder.csv").mkdir()
     known = ".csv, .tsv, .svm, .libsvm, .svmlight, .arff, .parquet, .xlsx, .xlsm, .jsonl, .ndjson, "

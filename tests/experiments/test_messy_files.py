@@ -86,7 +86,10 @@ def test_saved_models_predict_what_a_pipeline_in_memory_does(run, ok, folder):
     for note in (
         "left out: id (a different number in every row, so probably an identifier)",
         "decimal commas: width, price",
+        "marks between thousands are left out: price",
+        "the sign € is left out: price",
         "no is 0 and yes is 1: sold",
+        "tags, split at '|', a 0/1 feature for each of 3 tags: genres",
         "missing values become a separate category: colour (8 rows), zone (8 rows)",
     ):
         assert f"note: {note}" in said

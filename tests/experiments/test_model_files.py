@@ -316,7 +316,6 @@ TEXTS = {
     "overflow": (text_with("1.25", "1e999"), "objective is Infinity, expected a number"),
     "digits": (text_with('"n_iter": 7', f'"n_iter": {"7" * 5000}'), "Exceeds the limit"),
     "deep list": ("[" * 10**6, "recursion"),
-    "width": (described(columns=Columns(n_numbered=2).to_json()), "for 2 targets and 2 features"),
     "long": (described(target_names="a" * 10**5), r'target_names is "a{38}…, expected different'),
     "deep column": (text_with('["red", "blue"]', "[" * 300 + "]" * 300), "values is .*"),
 }
