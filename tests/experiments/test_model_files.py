@@ -34,6 +34,7 @@ RECIPE = Columns(
     missing_values=("\u2028",),
 )
 COEF, INTERCEPT = np.asarray([[1.5, -2.0, 0.0], [0.25, 1e-300, -1e300]]), np.asarray([0.5, -0.5])
+ARRAYS = {"coef": COEF, "intercept": INTERCEPT}
 COLUMNS = Columns((Number("x", 2.5), Category("z", ("red", "blue")))).to_json()
 DESCRIPTION = {
     "format": "fitzpatrick-model",
@@ -126,7 +127,7 @@ def test_boosted_models_that_are_refused(tmp_path, monkeypatch):
         ('"labels"', '"label"', "kind is"),
     ):
         assert old in text
-        check_refused(tmp_path, of_trees(text.replace(old, new), trees), reason)
+        check_refused(tmp_path, packed(text.replace(old, new), trees=trees), reason)
     for old, new in (
         (b"fitzpatrick-boosted-model", b"fitzpatrick-boosted-other"),
         (b"BoostedProportionRegressor", b"os.system"),
@@ -135,17 +136,11 @@ def test_boosted_models_that_are_refused(tmp_path, monkeypatch):
     ):
         other = trees.tobytes().replace(old, new)
         assert other != trees.tobytes()
-        check_refused(tmp_path, of_trees(text, np.frombuffer(other, dtype=np.uint8)), "")
-    check_refused(tmp_path, of_trees(text, trees[None]), "trees has the shape")
+        check_refused(tmp_path, packed(text, trees=np.frombuffer(other, dtype=np.uint8)), "")
+    check_refused(tmp_path, packed(text, trees=trees[None]), "trees has the shape")
     monkeypatch.setattr(model_files, "can_boost", lambda: False)
     with pytest.raises(DataError, match=r"boosted trees: they need lightgbm: pip install 'fitz"):
         model_files.load(tmp_path / "m")
-
-
-def of_trees(text, trees):
-    """A file of boosted trees whose checksum is that of its content."""
-    checksum = hashlib.sha256(text.encode() + trees.tobytes()).hexdigest()
-    return pack({"trees": trees}, {"model": checksum + text})
 
 
 def test_the_same_model_is_the_same_bytes(tmp_path):
@@ -192,42 +187,20 @@ def test_the_text_is_bounded(tmp_path, monkeypatch):
 # files made by hand: a valid one, and all that must be refused, each wrong in one way
 
 
-PAYLOAD = COEF.tobytes() + INTERCEPT.tobytes()
-
-
 def described(**changes):
     return json.dumps({**DESCRIPTION, **changes})
 
 
-def tensor(array, start=0, **changes):
-    entry = {"dtype": "F64", "shape": list(array.shape)}
-    return {**entry, "data_offsets": [start, start + array.nbytes], **changes}
-
-
-def filled(coef=COEF, intercept=INTERCEPT, text=None, checksum=None):
+def packed(text, checksum=None, **arrays):
     """A model file of these arrays; the checksum is that of its content unless it is given."""
-    text = described() if text is None else text
-    content = coef.tobytes() + intercept.tobytes()
+    content = b"".join(array.tobytes() for array in arrays.values())
     checksum = checksum or hashlib.sha256(text.encode() + content).hexdigest()
-    return crafted(
-        __metadata__={"model": checksum + text},
-        coef=tensor(coef),
-        intercept=tensor(intercept, coef.nbytes),
-        payload=content,
-    )
+    return pack(arrays, {"model": checksum + text})
 
 
-def crafted(*, header=None, payload=PAYLOAD, **changes):
-    """A file of these entries of the header; None leaves one out."""
-    entries = {
-        "__metadata__": {"model": "0" * 64 + described()},
-        "coef": tensor(COEF),
-        "intercept": tensor(INTERCEPT, COEF.nbytes),
-        **changes,
-    }
-    entries = {name: entry for name, entry in entries.items() if entry is not None}
-    head = json.dumps(entries).encode() if header is None else header
-    return struct.pack("<Q", len(head)) + head + payload
+def filled(text=None, checksum=None, **changes):
+    """A linear model, whose description or arrays are others."""
+    return packed(described() if text is None else text, checksum, **{**ARRAYS, **changes})
 
 
 class Mark:
@@ -259,9 +232,8 @@ def test_the_attacks_start_from_a_valid_file(tmp_path):
     numbered = load_bytes(tmp_path, filled(text=described(columns=Columns(n_numbered=3).to_json())))
     assert numbered.columns.feature_names == ("feature_1", "feature_2", "feature_3")
     model_files.save(model, tmp_path / "again")
-    length, *_ = struct.unpack("<Q", (tmp_path / "again").read_bytes()[:8])
-    header = json.loads((tmp_path / "again").read_bytes()[8 : 8 + length])
-    saved = json.loads(header["__metadata__"]["model"][64:])
+    with safe_open(tmp_path / "again", "numpy") as file:
+        saved = json.loads(file.metadata()["model"][64:])
     assert {**saved, "library": "0.1.0"} == DESCRIPTION
 
 
@@ -271,16 +243,13 @@ FILES = {
     "huge header": (lambda: struct.pack("<Q", 2**63) + b"{}", NO_FILE),
     "cut short": (lambda: filled()[:-1], "not fully covered"),
     "extra array": (
-        lambda: crafted(extra=tensor(COEF, 64), payload=bytes(112)),
+        lambda: filled(extra=COEF),
         r'it holds \["coef", "extra", "intercept"\], expected coef, intercept',
     ),
-    "no intercept": (
-        lambda: crafted(intercept=None, payload=bytes(48)),
-        r'it holds \["coef"\], expected',
-    ),
-    "no metadata": (lambda: crafted(__metadata__=None), r"its metadata are \[\], expected model"),
+    "no intercept": (lambda: packed(described(), coef=COEF), r'it holds \["coef"\], expected'),
+    "no metadata": (lambda: pack(ARRAYS), r"its metadata are \[\], expected model"),
     "more metadata": (
-        lambda: crafted(__metadata__={"model": "", "x": ""}),
+        lambda: pack(ARRAYS, {"model": "", "x": ""}),
         r'its metadata are \["model", "x"\], expected model',
     ),
     "other checksum": (lambda: filled(checksum="0" * 64), "not the content that its checksum"),
@@ -289,14 +258,7 @@ FILES = {
         r"coef has the shape \(3, 2\) for 2 targets and",
     ),
     "intercepts": (lambda: filled(intercept=np.zeros(3)), r"intercept has the shape \(3,\) for 2"),
-    "float32": (
-        lambda: crafted(
-            coef=tensor(np.ones((2, 3), "f4"), dtype="F32"),
-            intercept=tensor(INTERCEPT, 24),
-            payload=bytes(40),
-        ),
-        "coef is of type F32, expected F64",
-    ),
+    "float32": (lambda: filled(coef=np.ones((2, 3), "f4")), "coef is of type F32, expected F64"),
     "nan": (lambda: filled(coef=np.where(COEF == 0, np.nan, COEF)), "not all of its coefficients"),
     "inf": (lambda: filled(intercept=np.asarray([0, -np.inf])), "not all of its coefficients"),
 }
@@ -382,17 +344,17 @@ def test_bounds_are_checked_before_the_arrays_are_read(tmp_path, monkeypatch, li
     width, targets = 10**6, 2000
     names = [*map(str, range(targets))]
     text = described(columns=Columns(n_numbered=width).to_json(), target_names=names)
-    size = 8 * targets * width
-    entries = {
+    size, path = 8 * targets * width, tmp_path / "m"
+    ends = 0, size, size + 8 * targets
+    header = {
         "__metadata__": {"model": "0" * 64 + text},
-        "coef": {"dtype": "F64", "shape": [targets, width], "data_offsets": [0, size]},
-        "intercept": tensor(np.zeros(targets), size),
+        "coef": {"dtype": "F64", "shape": [targets, width], "data_offsets": ends[:2]},
+        "intercept": {"dtype": "F64", "shape": [targets], "data_offsets": ends[1:]},
     }
-    content = crafted(payload=b"", **entries)
-    path = tmp_path / "m"
+    content = json.dumps(header).encode()
     with path.open("wb") as file:
-        file.write(content)
-        file.truncate(len(content) + size + 8 * targets)
+        file.write(struct.pack("<Q", len(content)) + content)
+        file.truncate(8 + len(content) + ends[-1])
     if limit == "MAX_FEATURES":
         monkeypatch.setattr(model_files, limit, 10)
     tracemalloc.start()
