@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.datasets import dump_svmlight_file
 from sklearn.model_selection import KFold
 
 from fitzpatrick import cli, explorer
@@ -66,14 +67,11 @@ def write_flags(folder):
     folder.mkdir()
     generator = np.random.default_rng(5)
     for part, n in (("train", 129), ("test", 65)):
-        lines = []
-        for _ in range(n):
-            x = generator.normal(size=19)
-            labels = np.flatnonzero(x[:7] + generator.normal(size=7) / 2 > 0)
-            labels = labels if labels.size else [0]
-            features = " ".join(f"{i + 1}:{value:.4f}" for i, value in enumerate(x))
-            lines.append(f"{','.join(map(str, labels))} {features}")
-        write(folder / f"flags_{part}.svm", *lines)
+        X = generator.normal(size=(n, 19)).round(4)
+        Y = X[:, :7] + generator.normal(size=(n, 7)) / 2 > 0
+        Y[~Y.any(axis=1), 0] = True
+        file = str(folder / f"flags_{part}.svm")
+        dump_svmlight_file(X, Y, file, zero_based=False, multilabel=True)
     return folder
 
 

@@ -31,12 +31,6 @@ def frame():
     return pd.DataFrame({"x": [1.5, 2.25, -3.0], "a": [1, 0, 1], "b": [0, 1, 1]})
 
 
-def to_csv(table, **options):
-    buffer = io.StringIO()
-    table.to_csv(buffer, **options)
-    return buffer.getvalue()
-
-
 ROW_NAMES = "left out: the first column, which has no name, as row names have none"
 COMMAS = "decimal commas: x"
 ID = "left out: id (a different number in every row, so probably an identifier)"
@@ -46,14 +40,14 @@ WIDE = "x,a,b,,\r\n1.5,1,0,,\r\n2.25,0,1,,\r\n-3,1,1,,\r\n,,,,\r\n,,,,\r\n"
 TABBED = '"x"\t"a"\t"b"\n"1"\t1.5\t1\t0\n"2"\t2.25\t0\t1\n"3"\t-3\t1\t1\n'
 # name → content and notes: all hold ROWS
 PLAIN_EXPORTS = {
-    "pandas": (to_csv(frame(), index=False),),
-    "pandas with its index": (to_csv(frame()), ROW_NAMES),
-    "pandas with a named index": (to_csv(frame().rename_axis("id")), ID),
+    "pandas": (frame().to_csv(index=False),),
+    "pandas with its index": (frame().to_csv(), ROW_NAMES),
+    "pandas with a named index": (frame().rename_axis("id").to_csv(), ID),
     "pandas, read and written again": (
-        to_csv(pd.read_csv(io.StringIO(to_csv(frame()))), index=False),
+        pd.read_csv(io.StringIO(frame().to_csv())).to_csv(index=False),
         "left out: Unnamed: 0 (it numbers the rows)",
     ),
-    "pandas, booleans": (to_csv(frame().astype({"a": bool, "b": bool}), index=False),),
+    "pandas, booleans": (frame().astype({"a": bool, "b": bool}).to_csv(index=False),),
     "Excel US": (SHEET.encode("utf-8-sig"),),
     "Excel DE": (GERMAN.encode("cp1252"), COMMAS),
     "Excel DE, booleans": ("x;a;b\r\n1,5;YES;NO\r\n2,25;NO;YES\r\n-3;YES;YES\r\n", COMMAS),
