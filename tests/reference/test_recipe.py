@@ -10,7 +10,7 @@ import pytest
 from mpmath import mp, mpf
 
 from tests.helpers import TEST_ALL, seeded
-from tests.reference import CASES, DTYPES, END_CASES, load, recompute
+from tests.reference import CASES, END_CASES, load, recompute
 from tests.reference.exact import CUBE, ORTHANT, REALS, Ball, CrossPolytope, QuadraticLoss, Simplex
 from tests.reference.precision import Evaluation, to_float
 from tests.reference.recipe import (
@@ -214,7 +214,6 @@ def assert_close(found: Evaluation, known: Evaluation, digits: int) -> None:
             assert abs(left - right) <= mpf(10) ** -digits * abs(right) + mpf(10) ** -340
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("regularizer", REGULARIZERS, ids=lambda omega: omega.name)
 def test_stored_data_equals_recomputation(regularizer: Regularizer, dtype: str) -> None:
     """A row or two of every file, and of every tightness."""
@@ -230,7 +229,6 @@ def test_stored_data_equals_recomputation(regularizer: Regularizer, dtype: str) 
             np.testing.assert_array_equal(y_star, points.y_star[row])
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("case", CASES)
 def test_stored_data_has_the_coverage_promised(case: str, dtype: str) -> None:
     groups = load(case, dtype)
