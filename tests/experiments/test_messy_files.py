@@ -90,6 +90,8 @@ def test_saved_models_predict_what_a_pipeline_in_memory_does(run, ok, folder):
         "the sign € is left out: price",
         "no is 0 and yes is 1: sold",
         "tags, split at '|', a 0/1 feature for each of 3 tags: genres",
+        "missing numbers are replaced by the median of the column and marked in a 0/1 feature: "
+        "width (16 rows), price (8 rows), sold (8 rows)",
         "missing values become a separate category: colour (8 rows), zone (8 rows)",
     ):
         assert f"note: {note}" in said
