@@ -26,9 +26,9 @@ def test_a_parquet_folder(tmp_path: Path, persist: bool) -> None:
     frame = dd.read_parquet(tmp_path)
     rows, y = frame[COLUMNS].values, frame["y"].values
     assert rows.npartitions != y.npartitions
-    expected = linear_model.FitzpatrickClassifier("logistic", 10.0).fit(X, LABELS)
+    expected = linear_model.FitzpatrickClassifier("logistic", 100.0).fit(X, LABELS)
     for X_given, y_given in ((frame[COLUMNS], frame["y"]), (frame[COLUMNS], y), (rows, y)):
-        model = FitzpatrickClassifier("logistic", 10.0, persist=persist).fit(X_given, y_given)
+        model = FitzpatrickClassifier("logistic", 100.0, persist=persist).fit(X_given, y_given)
         assert_same_model(model, expected)
         assert model.score(X_given, y_given) == pytest.approx(expected.score(X, LABELS))
         np.testing.assert_array_equal(model.predict(X_given).compute(), expected.predict(X))
