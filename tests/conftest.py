@@ -140,3 +140,27 @@ def run(monkeypatch, capsys):
         return code, captured.out, captured.err
 
     return call
+
+
+@pytest.fixture
+def ok(run):
+    """Call the command line, which succeeds; its output."""
+
+    def call(*arguments):
+        code, out, err = run(*arguments)
+        assert code == 0, err
+        return out
+
+    return call
+
+
+@pytest.fixture
+def fails(run):
+    """Call the command line, which fails; its only line of errors, without what begins it."""
+
+    def call(*arguments):
+        code, out, err = run(*arguments)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        return err.removeprefix("error: ").removesuffix("\n")
+
+    return call

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.datasets import dump_svmlight_file
 from sklearn.model_selection import KFold
 
 from fitzpatrick import cli, explorer
@@ -38,30 +39,6 @@ def _surroundings(monkeypatch, tmp_path):
     monkeypatch.delenv("FITZPATRICK_DATA", raising=False)
     monkeypatch.setenv("FITZPATRICK_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "80")
-
-
-@pytest.fixture
-def ok(run):
-    """Call the command line, which succeeds; its output."""
-
-    def call(*arguments):
-        code, out, err = run(*arguments)
-        assert code == 0, err
-        return out
-
-    return call
-
-
-@pytest.fixture
-def fails(run):
-    """Call the command line, which fails; its only line of errors, without what begins it."""
-
-    def call(*arguments):
-        code, _, err = run(*arguments)
-        assert (code, err.count("\n")) == (2, 1)
-        return err.removeprefix("error: ").removesuffix("\n")
-
-    return call
 
 
 def write(name, *lines):
@@ -90,14 +67,11 @@ def write_flags(folder):
     folder.mkdir()
     generator = np.random.default_rng(5)
     for part, n in (("train", 129), ("test", 65)):
-        lines = []
-        for _ in range(n):
-            x = generator.normal(size=19)
-            labels = np.flatnonzero(x[:7] + generator.normal(size=7) / 2 > 0)
-            labels = labels if labels.size else [0]
-            features = " ".join(f"{i + 1}:{value:.4f}" for i, value in enumerate(x))
-            lines.append(f"{','.join(map(str, labels))} {features}")
-        write(folder / f"flags_{part}.svm", *lines)
+        X = generator.normal(size=(n, 19)).round(4)
+        Y = X[:, :7] + generator.normal(size=(n, 7)) / 2 > 0
+        Y[~Y.any(axis=1), 0] = True
+        file = str(folder / f"flags_{part}.svm")
+        dump_svmlight_file(X, Y, file, zero_based=False, multilabel=True)
     return folder
 
 
@@ -153,13 +127,6 @@ def test_help_fits_80_columns(ok, command):
     else:
         assert all(name in out for name in COMMANDS)
         assert "..." not in out.partition("Commands:")[2]  # every summary is whole
-
-
-def test_every_line_of_the_table_of_options_is_one_of_a_command():
-    options = {
-        (name, one.name) for name, command in cli._commands().items() for one in command.params
-    }
-    assert set(cli._OPTIONS) <= {name for pair in options for name in (pair[1], ".".join(pair))}
 
 
 def test_without_typer(monkeypatch, capsys):
@@ -363,18 +330,14 @@ def test_fit_of_boosted_trees_chooses_the_rounds(ok, fails, tmp_path):
     assert said == "--rounds means nothing to a model that is linear"
 
 
-def write_tags(threshold, empty):
+def test_the_next_command_fits_the_rows_that_were_compared(ok, fails, tmp_path):
+    """Losses for labels that occur together are compared on rows with a label, too."""
     lines = ["x1,x2,x3,genres"]
     for row in np.random.default_rng(6).normal(size=(120, 3)):
-        tags = [n for n, x in zip(("rock", "jazz", "folk"), row, strict=True) if x > threshold]
-        lines.append(",".join(f"{x:.4f}" for x in row) + f",{';'.join(tags) or empty}")
+        tags = [n for n, x in zip(("rock", "jazz", "folk"), row, strict=True) if x > 0.4]
+        lines.append(",".join(f"{x:.4f}" for x in row) + f",{';'.join(tags)}")
     write("a.csv", *lines)
-    return sum(line.endswith(",") for line in lines)
-
-
-def test_the_next_command_fits_the_rows_that_were_compared(ok):
-    """Losses for labels that occur together are compared on rows with a label, too."""
-    unlabelled = write_tags(0.4, "")
+    unlabelled = sum(line.endswith(",") for line in lines)
     assert unlabelled > 10
     note = f"note: {unlabelled} of 120 samples have no label and are"
     for family, is_named in (("sigmoid", True), ("logistic", False)):
@@ -395,17 +358,9 @@ def test_the_next_command_fits_the_rows_that_were_compared(ok):
     out = ok("fit", "a.csv", "--targets", "genres", "--loss", "sigmoid", *FITTED)
     assert "to 120 samples, 3 features, 3 targets (indicators)" in out
     assert f"{note} kept: each of their targets is 0\n" in out
-
-
-def test_compare_of_tags_leads_to_a_fit_with_a_sigmoid(ok, fails, tmp_path):
-    write_tags(-0.3, "none")
-    out = ok("compare", "a.csv", "--targets", "genres", "--losses", "sigmoid,logistic", *QUICK)
-    assert "--loss sigmoid" in last_line(out)
-    assert "120 samples, 3 features, 4 targets (indicators)" in ok(*next_words(out))
-    out = ok("predict", "model.safetensors", "a.csv")
-    values = np.asarray([row.split(",") for row in out.splitlines()[1:]], dtype=float)
-    assert out.startswith("folk,jazz,none,rock\n")
-    assert values.sum(axis=1).max() > 1.5  # each label by itself
+    header, *rows = (row.split(",") for row in ok("predict", "m.model", "a.csv").splitlines())
+    assert header == ["folk", "jazz", "rock"]
+    assert np.asarray(rows, dtype=float).sum(axis=1).max() > 1.5  # each label by itself
     write_csv(tmp_path / "classes.csv", kind="labels")
     assert fails("compare", "classes.csv", "--targets", "kind", "--losses", "sigmoid") == (
         "'sigmoid' is for labels that occur together, and each row of classes.csv has one"
@@ -498,7 +453,7 @@ def test_the_search_stops_where_the_whole_grid_does_not(ok, fails, tmp_path, com
 
 @pytest.mark.parametrize("alpha", [(), ("--alpha", "0.5")], ids=["cv", "alpha"])
 def test_fit_and_predict(run, ok, tmp_path, alpha):
-    head, *lines = (r.split(",") for r in write_csv(tmp_path / "a.csv").read_text().splitlines())
+    file = write_csv(tmp_path / "a.csv")
     code, out, err = run("fit", "a.csv", *ABC, "-o", "m.model", *alpha)
     assert (code, err) == (0, "")
     assert "80 samples, 3 features, 3 targets (indicators)" in out
@@ -507,7 +462,7 @@ def test_fit_and_predict(run, ok, tmp_path, alpha):
     )
     assert bool(found) == (not alpha)
     if found:
-        Y = np.asarray([line[3:] for line in lines], dtype=float)
+        Y = np.loadtxt(file, delimiter=",", skiprows=1)[:, 3:]
         Y /= Y.sum(axis=1, keepdims=True)
         folds = KFold(5, shuffle=True, random_state=0).split(Y)
         means = [
@@ -515,18 +470,11 @@ def test_fit_and_predict(run, ok, tmp_path, alpha):
         ]
         assert float(found[2]) == pytest.approx(np.mean(means), abs=5.1e-5)
         assert float(found[1]) < float(found[2])
-    out = ok("predict", "m.model", "a.csv")
-    header, *rows = out.splitlines()
+    header, *rows = ok("predict", "m.model", "a.csv").splitlines()
     assert header == "a,b,c"
     values = np.asarray([row.split(",") for row in rows], dtype=float)
     assert values.shape == (80, 3)
     np.testing.assert_allclose(values.sum(axis=1), 1.0, atol=1e-6)
-    # columns may come in any order, with others between them
-    write(
-        "other.csv",
-        *(",".join([r[2], "n" if r is head else "?", r[0], r[1]]) for r in [head, *lines]),
-    )
-    assert ok("predict", "m.model", "other.csv") == out
 
 
 def test_coefficients_as_a_table(ok, fails, tmp_path):
@@ -635,14 +583,6 @@ def test_one_sample_cannot_choose_a_penalty(fails):
     assert said == "a.csv: a single sample cannot be divided into folds"
 
 
-def test_predict_from_libsvm_to_a_file(ok, tmp_path):
-    write("a.svm", *(f"{i % 3} 1:{i % 5} 2:{(i * 7) % 4}" for i in range(40)))
-    ok("fit", "a.svm", *FITTED)
-    write("b.svm", " 1:3", " 2:1")
-    ok("predict", "m.model", "b.svm", "-o", "p.csv")
-    assert len((tmp_path / "p.csv").read_text().splitlines()) == 3
-
-
 BAD = {
     "junk.csv": (np.random.default_rng(0).bytes(4000), r"junk\.csv, line 2: not a text file"),
     "hole.csv": (
@@ -706,7 +646,7 @@ ADVISED = {
 
 
 @pytest.mark.parametrize("command", ["compare", "fit", "predict", "reproduce"])
-def test_hints_name_options_that_the_command_has(ok, fails, tmp_path, monkeypatch, command):
+def test_hints_name_options_that_the_command_has(run, ok, tmp_path, monkeypatch, command):
     write("train.csv", "x,z,y", *["1,2,u", "2,1,v"] * 3)
     ok("fit", "train.csv", "--targets", "y", *FITTED)
     folder = write_flags(tmp_path / "data")
@@ -726,7 +666,9 @@ def test_hints_name_options_that_the_command_has(ok, fails, tmp_path, monkeypatc
             suffix = "-{}.arff" if name.endswith(".arff") else "_{}.svm"
             for part in ("train", "test"):
                 (folder / f"flags{suffix.format(part)}").write_text(content)
-        check_options_named(command, fails(command, *arguments))
+        code, _, err = run(command, *arguments)
+        assert code == 2
+        check_options_named(command, err)
 
 
 TARGETS = (("indicators", "2,0,1"), ("proportions", "0.5,0.9,0"), ("proportions", "-1,1,1"))

@@ -65,7 +65,8 @@ def _curves(axes):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_example_has_a_title_an_introduction_and_cells(name):
+def test_every_example_has_a_title_an_introduction_and_quiet_cells(name):
+    """No cell ends with a value, which the page would print."""
     text = (GALLERY / f"plot_{name}.py").read_text(encoding="utf-8")
     title, underline, blank, *introduction = ast.get_docstring(ast.parse(text)).splitlines()
     assert underline == "=" * len(title)
@@ -73,12 +74,7 @@ def test_every_example_has_a_title_an_introduction_and_cells(name):
     assert " ".join(introduction).endswith(".")
     assert text.count("\n# %%\n") >= 2
     assert "\nplt.style.use(STYLE)\n" in text
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_no_cell_prints_the_value_of_its_last_line(name):
     quiet = {"plt.show", "plt.style.use", "print", "torch.set_num_threads"}  # they return None
-    text = (GALLERY / f"plot_{name}.py").read_text(encoding="utf-8")
     for cell in text.split("\n# %%\n"):
         last = ast.parse(cell).body[-1:]
         if last and isinstance(last[0], ast.Expr) and isinstance(last[0].value, ast.Call):

@@ -75,18 +75,6 @@ def test_labels_and_sparse_targets_of_a_new_regularizer(elastic: Any, tightness:
     assert loss.value(loss.link(theta), theta).max() < 1e-12
 
 
-def test_front_ends_take_a_new_regularizer(elastic: Any) -> None:
-    torch = pytest.importorskip("torch")
-    from fitzpatrick import torch as front
-
-    _, theta, labels = rows()
-    scores = torch.from_numpy(theta).requires_grad_()
-    criterion = front.FitzpatrickLoss(elastic, reduction="sum")
-    criterion(scores, torch.from_numpy(labels)).backward()
-    expected = fp.FitzpatrickLoss(elastic).gradient(labels, theta)
-    np.testing.assert_allclose(scores.grad.numpy(), expected, rtol=0, atol=1e-14)
-
-
 def test_estimators_take_a_new_regularizer(elastic: Any) -> None:
     y, theta, _ = rows()
     model = ProportionRegressor(loss=fp.FitzpatrickLoss(elastic), alpha=0.1).fit(theta, y)

@@ -2,7 +2,6 @@
 
 import itertools
 
-import mpmath
 import numpy as np
 import pytest
 
@@ -22,7 +21,6 @@ from fitzpatrick.regularizers._probabilities import (
 )
 from fitzpatrick.sets import Box, Simplex
 from tests.helpers import Library, assert_close, eps, seeded, to_numpy
-from tests.reference import recompute
 
 SIMPLEX = {
     "logistic": Negentropy(),
@@ -75,28 +73,6 @@ def test_scores_minimize_the_expected_loss_of_their_probabilities(
         assert_close(mean, q, rtol=0, atol=slack)
         if tightness == 0:
             assert_close(q, loss.link(theta), rtol=0, atol=4 * eps(dtype))
-
-
-@pytest.mark.parametrize("name", ["logistic", "entmax15", "sparsemax"])
-@pytest.mark.parametrize("tightness", [0.25, 1.0, 4.0])
-def test_against_the_chain_from_the_definition(name: str, tightness: float) -> None:
-    """The columns are those of the stored recipe, the eigenvector is mpmath's."""
-    rng = seeded(5)
-    loss = fp.FitzpatrickLoss(SIMPLEX[name], tightness=tightness)
-    for k in (2, 4):
-        theta = rng.normal(size=k) * 2
-        columns = [recompute(f"{name}@{tightness:g}", row, theta)[1] for row in np.eye(k)]
-        with mpmath.workdps(50):
-            system = mpmath.matrix(np.eye(k).tolist()) - mpmath.matrix(
-                np.transpose(columns).tolist()
-            )
-            system[k - 1, :] = mpmath.ones(1, k)
-            exact = mpmath.lu_solve(system, mpmath.matrix([0] * (k - 1) + [1]))
-        # the columns are rounded to float64, and the chain forgets that after 1 + c steps
-        expected = np.asarray([float(q) for q in exact])
-        assert_close(loss.probabilities(theta), expected, rtol=1e-13 * (1 + tightness), atol=1e-15)
-        # scores that are rounded to float32 move a probability by their rounding, and that again
-        assert_close(loss.probabilities(theta.astype(np.float32)), expected, rtol=0, atol=1e-5)
 
 
 REFERENCE = np.array([0.7, 0.2, 0.1])

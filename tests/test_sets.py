@@ -88,19 +88,6 @@ def width(domain: ConvexSet) -> int:
     return VERTICES[domain].shape[1] if domain in VERTICES else K
 
 
-def hull(domain: ConvexSet, dtype: str) -> np.ndarray:
-    """All vertices of a polytope, and points of any other set."""
-    return VERTICES[domain] if domain in VERTICES else targets(domain, seeded(1), N, K, dtype)
-
-
-def draw(domain: ConvexSet, seed: int, dtype: str = "float64") -> np.ndarray:
-    """Points of many sizes, with ties."""
-    rng = seeded(seed)
-    rows = rng.normal(size=(N, width(domain))) * 10.0 ** rng.uniform(-2, 2, (N, 1))
-    rows[::4] = np.round(rows[::4])
-    return rows.astype(dtype).astype(np.float64)
-
-
 @every_set
 def test_projections_oracles_and_normals(domain, xp: Library, dtype: str) -> None:
     """P(x) ∈ C and ⟨x − P(x), c − P(x)⟩ <= 0 for all c ∈ C, for which vertices are enough.
@@ -119,8 +106,11 @@ def test_projections_oracles_and_normals(domain, xp: Library, dtype: str) -> Non
             found += [best, domain.normal_gap(c, best, x)]
         return found
 
-    points, inside = hull(domain, dtype), seeded(2)
-    x, c = draw(domain, 0, dtype), points[inside.integers(len(points), size=N)]
+    points = VERTICES[domain] if domain in VERTICES else targets(domain, seeded(1), N, K, dtype)
+    rng, inside = seeded(0), seeded(2)
+    x = rng.normal(size=(N, width(domain))) * 10.0 ** rng.uniform(-2, 2, (N, 1))
+    x[::4] = np.round(x[::4])  # ties
+    x, c = x.astype(dtype).astype(np.float64), points[inside.integers(len(points), size=N)]
     c[::2] = (c[::2] + points[inside.integers(len(points), size=len(c[::2]))]) / 2
     c = c.astype(dtype).astype(np.float64)
     given = [xp.asarray(part, dtype) for part in (x, c)]

@@ -33,11 +33,6 @@ def jax():
     return pytest.importorskip("jax")
 
 
-@pytest.fixture
-def torch():
-    return pytest.importorskip("torch")
-
-
 def inputs(name: str, dtype: str) -> list[np.ndarray]:
     rng, domain = seeded(0), fp.get_loss(name).regularizer.domain
     y = targets(domain, rng, N, K, dtype)
@@ -87,8 +82,9 @@ def test_jit_checks_targets_that_are_closed_over(jax) -> None:
 @pytest.mark.parametrize(
     "name", fp.loss_names() if TEST_ALL else [ends(name)[-1] for name in regularizers_by_name()]
 )
-def test_compile(torch, name: str) -> None:
+def test_compile(name: str) -> None:
     """The whole call is one graph; the backend runs it as it was traced."""
+    torch = pytest.importorskip("torch")
     torch._dynamo.reset()
     dtype, loss = "float32", fp.get_loss(name)  # which takes fewer steps to trace
     arrays = [Library("torch").asarray(x, dtype) for x in inputs(name, dtype)]

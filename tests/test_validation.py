@@ -179,14 +179,6 @@ def test_libraries_do_not_mix() -> None:
                     LOSS.value(y, theta)
 
 
-def test_the_registry_has_the_documented_names() -> None:
-    pairs = ("squared", "logistic", "sparsemax", "entmax15", "sigmoid", "sparse_sigmoid", "poisson")
-    names = {"perceptron", *pairs, *(f"fitzpatrick_{name}" for name in pairs)}
-    assert names <= set(fp.loss_names())
-    assert fp.loss_names() == sorted(fp.loss_names())
-    assert fp.get_loss(LOSS) is LOSS
-
-
 # Forms of the same input.
 
 

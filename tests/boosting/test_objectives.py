@@ -122,30 +122,6 @@ def test_as_the_objective_of_lightgbm() -> None:
     )
 
 
-def test_soft_targets_are_copies_with_weights() -> None:
-    """A row with shares is one row for each class, weighted by its share."""
-    lightgbm = pytest.importorskip("lightgbm")
-    X, P, _ = noisy(150)
-    params = {
-        **PARAMS,
-        "min_data_in_leaf": 0,
-        "min_data_in_bin": 1,
-        "max_bin": 400,
-        "min_sum_hessian_in_leaf": 1.0,
-    }
-    copies = lightgbm.Dataset(
-        np.repeat(X, 4, axis=0), weight=P.ravel(), label=np.tile(range(4), 150)
-    )
-    labels = np.tile(np.arange(4), 150)
-    by_copies = lightgbm_objective("logistic", labels, floor=TINY)
-    theirs = lightgbm.train({**params, "objective": by_copies}, copies, 5)
-    by_shares = lightgbm_objective("logistic", P, floor=TINY)
-    ours = lightgbm.train({**params, "objective": by_shares}, lightgbm.Dataset(X, np.zeros(150)), 5)
-    scores = [softmax(model.predict(X, raw_score=True)) for model in (ours, theirs)]
-    # gradients are float32 in LightGBM, and summed in another order; five rounds meet no tie
-    np.testing.assert_allclose(*scores, atol=1e-5)
-
-
 def test_as_the_objective_of_xgboost() -> None:
     xgboost = pytest.importorskip("xgboost")
     X, _, y = noisy()

@@ -1,9 +1,6 @@
 """Predictions stay lazy, and they and scores are those of one machine."""
 
 import pickle
-import re
-from pathlib import Path
-from typing import Any
 
 import dask.array as da
 import dask.dataframe as dd
@@ -16,6 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from fitzpatrick import linear_model
 from fitzpatrick.dask import FitzpatrickClassifier, ProportionRegressor
 from tests.linear_model.data import LABELS, WEIGHTS, X, Y
+from tests.test_guides import run_guide
 
 from .data import assert_same_model, chunked
 
@@ -134,8 +132,5 @@ def test_callbacks_stay_here() -> None:
 
 
 def test_the_guide_runs_as_it_is_written() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "scaling.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    names: dict[str, Any] = {}
-    exec(compile("\n".join(blocks), "scaling.md", "exec"), names)
+    names = run_guide("scaling.md")
     assert float(names["model"].score(names["X"], names["y"])) > 0.9

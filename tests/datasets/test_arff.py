@@ -49,10 +49,8 @@ GAPS = """@relation r
 ?,?,?,0,1
 5,yes,blue,1,1
 """
-FILLED = "missing numbers are replaced by the median of the column and marked in a 0/1 feature: "
 TWO = "@relation r\n@attribute x numeric\n@attribute n {}\n@data\n"
 SHARES = TWO.format("real\n@attribute b real")
-COUNTED = "n: whole numbers 0 to 2 are taken as 3 class names; for counts, fit --loss poisson"
 AS_WORDS = DENSE.replace("width numeric", "width string").replace("1.5,b", "'wide, very',b")
 SPARSE_WORDS = SPARSE.replace("width numeric", "width string").replace("{0 -2,", "{")
 
@@ -68,18 +66,13 @@ TABLES = {
     "MEKA, last": (DENSE.replace("demo", "'demo: -C -2'"), None, {"target_names": ("happy", "sad")},
                    {}),
     "no targets": (DENSE, [], {"Y": np.zeros((2, 0)), "kind": "none"}, {}),
-    "counts": (TWO.format("integer") + "1,0\n2.5,1\n3,2\n", ["n"], {"notes": (COUNTED,)}, {}),
     "declared counts": (TWO.format("{0,1,2}") + "1,0\n2.5,1\n3,2\n", ["n"], {"notes": ()}, {}),
-    "plain numbers": (TWO.format("integer") + "1,7\n2,0\n", ["n"],
-                      {"kind": "numbers", "Y": [[7], [0]]}, {"plain": True}),
     "numbers as classes": (
         TWO.format("numeric") + "1,1234567\n2,1234568\n3,0.1234567\n4,7\n5,7.0\n{0 6}\n7,-0\n",
         ["n"],
         {"target_names": ("0", "0.1234567", "1234567", "1234568", "7"),
          "Y": np.eye(5)[[2, 3, 1, 4, 4, 0, 0]]}, {},
     ),
-    "proportions": (SHARES + "1,.25,.75\n2,1,0\n", ["n", "b"],
-                    {"kind": "proportions", "Y": [[0.25, 0.75], [1, 0]]}, {}),
     "strings": (AS_WORDS, LABELS, {"feature_names": ("width=-2", "width=wide, very")},
                 {"ignore": ["zone", "sky colour"]}),
     "strings left out": (
@@ -122,22 +115,15 @@ def test_tables(tmp_path, name):
 
 
 ROW = "1.5,blue,4,1,0"
-LONG = " " * 200_000  # with a pattern that goes back and forth, several minutes
 FAULTS = [
-    (DENSE.replace("'light, grey',1", f"'light, grey'{LONG}x,1"), 11, "a quote is not closed"),
-    (DENSE.replace("1.5", f"1{LONG}5"), 10, "'width' is '1  +', which is not a number"),
-    (DENSE.replace("demo", ":-C " + "-C " * 60_000).replace("1.5,", "x,"), 10, "is not a number"),
-    (DENSE.replace("{1,2,4}", "{" + ",".join(map(str, range(50_000))) + ",49999}"), 5, "twice"),
+    (DENSE.replace("{1,2,4}", "{" + ",".join(map(str, range(50_000))) + ",49999}"), 5, "99' twice"),
     (DENSE.replace(ROW, ROW[:-2]), 10, "4 values, expected 5"),
-    (DENSE.replace("1.5,", "x,"), 10, "'width' is 'x', which is not a number"),
     (DENSE.replace("1.5,", "inf,"), 10, "'width' is 'inf'"),
     (DENSE.replace("1.5,", "1_5,"), 10, "'width' is '1_5'"),
     (DENSE.replace("1,0\n", "1,?\n"), 10, "target column 'sad': no value; --missing drop"),
-    (DENSE.replace("{1,2,4}", "{1,2,4,2}"), 5, "'zone' declares the value '2' twice"),
     (DENSE.replace("{1,2,4}", "{1,2,4"), 5, "the list of values has no closing brace"),
     (DENSE.replace("5,blue", "5,green"), 10, "'sky colour' is 'green', which was not declared"),
     (DENSE.replace(ROW, "{9 1}"), 10, "attribute index 9 is out of range, expected 0 to 4"),
-    (DENSE.replace(ROW, "{99999999999999 1}"), 10, "out of range"),
     (DENSE.replace(ROW, "{2 1,1 blue}"), 10, "not in rising order"),
     (DENSE.replace(ROW, "{0 1"), 10, "no closing brace"),
     (DENSE.replace(ROW, "{a 1}"), 10, "not of the form index value"),
@@ -147,12 +133,9 @@ FAULTS = [
     (DENSE.replace("width numeric", "'width numeric"), 3, "no closing quote"),
     (DENSE.replace("@RELATION demo", "hello"), 2, "expected @relation, .* or @data, got 'hello'"),
     (DENSE.replace("@ATTRIBUTE sad", "@ATTRIBUTE happy"), 7, "'happy' is declared twice"),
-    (DENSE.replace("@data", "% @data"), 10, "expected @relation"),
     (HEADER, None, "no sample in the file"),
     (DENSE.replace("happy {0,1}", "happy {0,1,4}"), 6, "'happy' has other values than 0 and 1"),
     (DENSE.replace("1,0\n", "2,0\n").replace("y {0,1}", "y numeric"), 10, "targets sum to 2; e"),
-    (SHARES.replace("n real", "happy real").replace("b real", "sad real") + "1,.5,.5\n2,1,.5\n", 7,
-     r"the targets sum to 1\.5; expected 0/1 ind"),
     (TWO.format("numeric") + "1,7\n1,9007199254740993\n", 6,
      "target column 'n': the class 9007199254740992 is too large a number"),
 ]  # fmt: skip
@@ -185,8 +168,6 @@ def test_identifiers_are_left_out_as_in_csv_files(tmp_path):
     for file in (path, write(tmp_path, "protein,x,y\n" + rows)):
         table = check_table(file, ["y"], {"feature_names": ("x",)})
         assert table.notes[0] == note
-    asked = read_arff(path, ["y"], options=ReadOptions(kinds={"protein": "category"}))
-    assert asked.X.shape == (30, 32)
 
 
 @pytest.mark.parametrize("is_sparse", [True, False], ids=["sparse", "dense"])

@@ -31,12 +31,6 @@ def frame():
     return pd.DataFrame({"x": [1.5, 2.25, -3.0], "a": [1, 0, 1], "b": [0, 1, 1]})
 
 
-def to_csv(table, **options):
-    buffer = io.StringIO()
-    table.to_csv(buffer, **options)
-    return buffer.getvalue()
-
-
 ROW_NAMES = "left out: the first column, which has no name, as row names have none"
 COMMAS = "decimal commas: x"
 ID = "left out: id (a different number in every row, so probably an identifier)"
@@ -46,14 +40,14 @@ WIDE = "x,a,b,,\r\n1.5,1,0,,\r\n2.25,0,1,,\r\n-3,1,1,,\r\n,,,,\r\n,,,,\r\n"
 TABBED = '"x"\t"a"\t"b"\n"1"\t1.5\t1\t0\n"2"\t2.25\t0\t1\n"3"\t-3\t1\t1\n'
 # name → content and notes: all hold ROWS
 PLAIN_EXPORTS = {
-    "pandas": (to_csv(frame(), index=False),),
-    "pandas with its index": (to_csv(frame()), ROW_NAMES),
-    "pandas with a named index": (to_csv(frame().rename_axis("id")), ID),
+    "pandas": (frame().to_csv(index=False),),
+    "pandas with its index": (frame().to_csv(), ROW_NAMES),
+    "pandas with a named index": (frame().rename_axis("id").to_csv(), ID),
     "pandas, read and written again": (
-        to_csv(pd.read_csv(io.StringIO(to_csv(frame()))), index=False),
+        pd.read_csv(io.StringIO(frame().to_csv())).to_csv(index=False),
         "left out: Unnamed: 0 (it numbers the rows)",
     ),
-    "pandas, booleans": (to_csv(frame().astype({"a": bool, "b": bool}), index=False),),
+    "pandas, booleans": (frame().astype({"a": bool, "b": bool}).to_csv(index=False),),
     "Excel US": (SHEET.encode("utf-8-sig"),),
     "Excel DE": (GERMAN.encode("cp1252"), COMMAS),
     "Excel DE, booleans": ("x;a;b\r\n1,5;YES;NO\r\n2,25;NO;YES\r\n-3;YES;YES\r\n", COMMAS),
@@ -91,57 +85,6 @@ def test_export(tmp_path, name):
     assert (table.feature_names, table.target_names) == (("x",), ("a", "b"))
     assert list(table.notes) == notes
     np.testing.assert_array_equal(read_inputs(path, table.columns).X, table.X)
-
-
-SURVEY = """\
-Respondent;Größe;Anteil;Preis;Raucher;Fächer;Ort;Kommentar;Klasse
-{rows}"""
-
-
-def survey(n=40):
-    """A survey of forty people, as a German spreadsheet saves it."""
-    rows = []
-    for i in range(n):
-        subjects = ["Mathe;Physik", "Physik", "Mathe;Kunst", ""][i % 4]
-        height = "" if i == 7 else f"1,{60 + i}"
-        place = ("Köln", "Ulm", "Köln", "NA")[i % 4]
-        answer = "yes" if i % 3 else "no"
-        rows.append(
-            f'P-{i:03d};{height};{i},5%;1.{i:03d},00 €;{answer};"{subjects}";{place};;{"ab"[i % 2]}'
-        )
-    return SURVEY.format(rows="\r\n".join(rows) + "\r\n")
-
-
-def test_a_survey(tmp_path):
-    path = write(tmp_path, survey(), encoding="cp1252")
-    table = read_table(path, ["Klasse"])
-    assert table.feature_names == (
-        "Größe", "Größe (missing)", "Anteil", "Preis", "Raucher", "Fächer=Kunst", "Fächer=Mathe",
-        "Fächer=Physik", "Ort=Köln", "Ort=Ulm", "Ort (missing)",
-    )  # fmt: skip
-    assert table.notes == (
-        "byte 0xf6 in line 1 is not UTF-8: the file is read as Windows-1252; if names come out "
-        "wrong, save it as UTF-8",
-        "left out: Respondent (a different text in every row, so probably a name)",
-        "decimal commas: Größe, Anteil, Preis",
-        "the sign % is left out and the numbers divided by 100: Anteil",
-        "marks between thousands are left out: Preis",
-        "the sign € is left out: Preis",
-        "no is 0 and yes is 1: Raucher",
-        "tags, split at ';', a 0/1 feature for each of 3 tags: Fächer",
-        "categories, a 0/1 feature for each value: Ort (2 values)",
-        "left out: Kommentar (no row has a value)",
-        "missing numbers are replaced by the median of the column and marked in a 0/1 feature: "
-        "Größe (1 row)",
-        "missing values become a separate category: Ort (10 rows)",
-        "Ort alone tells the targets of every row; if it was made from them, --ignore Ort leaves "
-        "it out",
-    )
-    np.testing.assert_allclose(table.X[1], [1.61, 0, 0.015, 1001, 1, 0, 0, 1, 0, 1, 0])
-    median = np.median([1 + (60 + i) / 100 for i in range(40) if i != 7])
-    np.testing.assert_allclose(table.X[7], [median, 1, 0.075, 1007, 1, 0, 0, 0, 0, 0, 1])
-    utf8 = write(tmp_path, path.read_bytes().decode("cp1252"), name="again.csv")
-    assert read_table(utf8, ["Klasse"]).notes == table.notes[1:]  # what the note advises
 
 
 def test_files_of_other_kinds(tmp_path):

@@ -1,9 +1,9 @@
-"""The LIBSVM multi-label reader against scikit-learn's, and against broken files."""
+"""The LIBSVM multi-label reader against scikit-learn's writer, and against broken files."""
 
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.datasets import load_svmlight_file
+from sklearn.datasets import dump_svmlight_file
 
 from fitzpatrick.datasets import read_libsvm
 from tests.helpers import seeded
@@ -11,30 +11,17 @@ from tests.helpers import seeded
 from .files import check_refusal, write
 
 
-def random_file(tmp_path, n=60, d=40, k=7, density=0.2, seed=0):
-    generator = seeded(seed)
-    lines = []
-    for _ in range(n):
-        labels = np.flatnonzero(generator.random(k) < 0.3)
-        features = np.flatnonzero(generator.random(d) < density)
-        values = generator.normal(size=features.size)
-        head = ",".join(map(str, labels)) or " "
-        tail = " ".join(f"{i + 1}:{v!r}" for i, v in zip(features, values.tolist(), strict=True))
-        lines.append(f"{head} {tail}".replace("  ", " "))
-    return write(tmp_path, "\n".join(lines) + "\n", "data.svm")
-
-
 def test_agrees_with_scikit_learn(tmp_path):
-    path = random_file(tmp_path)
-    table = read_libsvm(path, n_features=40, n_classes=7)
-    X, labels = load_svmlight_file(str(path), multilabel=True, zero_based=False, n_features=40)
+    generator = seeded(0)
+    X = generator.normal(size=(60, 40)).round(6) * (generator.random((60, 40)) < 0.2)
+    Y = generator.random((60, 7)) < 0.3
+    assert not Y.any(axis=1).all()  # samples without a label are among them
+    file = str(tmp_path / "data.svm")
+    dump_svmlight_file(X, Y, file, zero_based=False, multilabel=True)
+    table = read_libsvm(file, n_features=40, n_classes=7)
     assert sparse.issparse(table.X)
-    np.testing.assert_array_equal(table.X.toarray(), X.toarray())
-    expected = np.zeros((60, 7), dtype=np.uint8)
-    for row, marks in enumerate(labels):
-        expected[row, np.asarray(marks, dtype=int)] = 1
-    np.testing.assert_array_equal(table.Y, expected)
-    assert (expected.sum(axis=1) == 0).any()  # samples without a label are among them
+    np.testing.assert_array_equal(table.X.toarray(), X)
+    np.testing.assert_array_equal(table.Y, Y)
 
 
 def test_widths_without_being_told(tmp_path):
@@ -56,8 +43,6 @@ def test_widths_without_being_told(tmp_path):
         ("0 1:1\n\nx 1:1\n", 3, "label 'x' is not a whole number from 0"),
         ("-1 1:1\n", 1, "label '-1' is not a whole number"),
         ("0 0:1\n", 1, "feature index 0 is out of range, expected 1 to"),
-        ("0 99999999999999:1\n", 1, "feature index 99999999999999 is out of range"),
-        ("99999999 1:1\n", 1, "label '99999999' is out of range"),
         ("9" * 5000 + " 1:1\n", 1, "label '999.*' is out of range"),
         ("0 1:1 1:2\n", 1, "a feature index occurs twice"),
         ("0,0 1:1\n", 1, "a label occurs twice"),

@@ -1,8 +1,6 @@
 """What holds of every file: a table does not depend on how it is written."""
 
 import csv
-import io
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -40,17 +38,7 @@ def drawn(seed, n=40):
 
 
 def as_csv(columns, gap="", **how):
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n", **how)
-    writer.writerow(columns)
-    rows = zip(*columns.values(), strict=True)
-    writer.writerows([gap if cell is None else cell for cell in row] for row in rows)
-    return text.getvalue()
-
-
-def as_json(columns):
-    rows = zip(*columns.values(), strict=True)
-    return "".join(json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in rows)
+    return pd.DataFrame(columns).to_csv(index=False, na_rep=gap, **how)
 
 
 def quoted(word):
@@ -88,10 +76,10 @@ def files(folder, columns, generator):
     comma = columns | {"x": [None if x is None else str(x).replace(".", ",") for x in columns["x"]]}
     return [
         write(folder, as_csv(columns)), folder / "a.parquet", folder / "a.xlsx", folder / "a.zip",
-        write(folder, as_csv(columns, gap, quoting=csv.QUOTE_ALL, delimiter="|"), "all.csv"),
-        write(folder, as_csv(comma, gap, delimiter=";").encode("cp1252"), "comma.csv"),
-        write(folder, as_csv(columns, delimiter="\t").encode("utf-16"), "a.tsv"),
-        write(folder, as_json(columns), "a.jsonl"),
+        write(folder, as_csv(columns, gap, quoting=csv.QUOTE_ALL, sep="|"), "all.csv"),
+        write(folder, as_csv(comma, gap, sep=";").encode("cp1252"), "comma.csv"),
+        write(folder, as_csv(columns, sep="\t").encode("utf-16"), "a.tsv"),
+        write(folder, frame.to_json(orient="records", lines=True), "a.jsonl"),
         write(folder, as_arff(columns, generator, is_sparse=False), "dense.arff"),
         write(folder, as_arff(columns, generator, is_sparse=True), "sparse.arff"),
     ]  # fmt: skip
@@ -174,7 +162,7 @@ def test_numbers_in_every_format(tmp_path, written):
         unit = units[column]
         space = generator.choice(["", " "])
         columns[unit or "none"].append(f"{text}{space}{unit}" if unit in "%‰" else f"{unit}{text}")
-    text = as_csv(columns | {"y": ["u", "v"] * 15}, delimiter="\t")
+    text = as_csv(columns | {"y": ["u", "v"] * 15}, sep="\t")
     path = write(tmp_path, text)
     table = read_table(path, ["y"])
     np.testing.assert_allclose(table.X, numbers / [1, 100, 1000, 1, 1], rtol=1e-15)

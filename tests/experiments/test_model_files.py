@@ -20,13 +20,12 @@ from fitzpatrick.datasets.columns import Category, Number
 from fitzpatrick.experiments import model_files, models
 from fitzpatrick.experiments.learners import can_boost
 from fitzpatrick.experiments.protocol import LossChoice, Protocol
-from fitzpatrick.linear_model import ProportionRegressor
 from fitzpatrick.losses import FenchelYoungLoss
 from fitzpatrick.regularizers import Negentropy
 
 LOSSES = {
     "indicators": "fitzpatrick_sparsemax",
-    "proportions": "entmax15",
+    "proportions": "fitzpatrick_entmax15",
     "labels": "fitzpatrick_logistic",
     "numbers": "squared",
 }
@@ -35,6 +34,7 @@ RECIPE = Columns(
     missing_values=("\u2028",),
 )
 COEF, INTERCEPT = np.asarray([[1.5, -2.0, 0.0], [0.25, 1e-300, -1e300]]), np.asarray([0.5, -0.5])
+ARRAYS = {"coef": COEF, "intercept": INTERCEPT}
 COLUMNS = Columns((Number("x", 2.5), Category("z", ("red", "blue")))).to_json()
 DESCRIPTION = {
     "format": "fitzpatrick-model",
@@ -101,6 +101,8 @@ def test_a_loaded_model_is_the_one_that_was_saved(tmp_path, monkeypatch, kind, m
     assert (loaded.model, loaded.cv_score is None) == (model, setting is not None)
     np.testing.assert_array_equal(loaded.predict(X), saved.predict(X))
     assert models.predictions_csv(loaded, X) == models.predictions_csv(saved, X)
+    if kind == "proportions":  # and labels by probabilities, as test_messy_files tests
+        np.testing.assert_array_equal(saved.predict(X), saved.estimator.predict(X))
     for name in ("columns", "target_names", "kind", "cv_score"):
         assert getattr(loaded, name) == getattr(saved, name)
     assert loaded.estimator.get_params() == saved.estimator.get_params()
@@ -125,7 +127,7 @@ def test_boosted_models_that_are_refused(tmp_path, monkeypatch):
         ('"labels"', '"label"', "kind is"),
     ):
         assert old in text
-        check_refused(tmp_path, of_trees(text.replace(old, new), trees), reason)
+        check_refused(tmp_path, packed(text.replace(old, new), trees=trees), reason)
     for old, new in (
         (b"fitzpatrick-boosted-model", b"fitzpatrick-boosted-other"),
         (b"BoostedProportionRegressor", b"os.system"),
@@ -134,17 +136,11 @@ def test_boosted_models_that_are_refused(tmp_path, monkeypatch):
     ):
         other = trees.tobytes().replace(old, new)
         assert other != trees.tobytes()
-        check_refused(tmp_path, of_trees(text, np.frombuffer(other, dtype=np.uint8)), "")
-    check_refused(tmp_path, of_trees(text, trees[None]), "trees has the shape")
+        check_refused(tmp_path, packed(text, trees=np.frombuffer(other, dtype=np.uint8)), "")
+    check_refused(tmp_path, packed(text, trees=trees[None]), "trees has the shape")
     monkeypatch.setattr(model_files, "can_boost", lambda: False)
     with pytest.raises(DataError, match=r"boosted trees: they need lightgbm: pip install 'fitz"):
         model_files.load(tmp_path / "m")
-
-
-def of_trees(text, trees):
-    """A file of boosted trees whose checksum is that of its content."""
-    checksum = hashlib.sha256(text.encode() + trees.tobytes()).hexdigest()
-    return pack({"trees": trees}, {"model": checksum + text})
 
 
 def test_the_same_model_is_the_same_bytes(tmp_path):
@@ -165,13 +161,8 @@ def test_the_same_model_is_the_same_bytes(tmp_path):
     ("reason", "attributes"),
     [
         ("not all of its coefficients are finite", {"coef_": np.full((3, 4), np.nan)}),
-        ("not all of its coefficients are finite", {"intercept_": np.full(3, np.inf)}),
-        (r"coef has the shape \(3, 5\) for 3 targets and 4 features", {"coef_": np.zeros((3, 5))}),
-        (r"intercept has the shape \(1,\) for 3 targets", {"intercept_": np.zeros(1)}),
-        ("alpha is 0.0, expected a positive number", {"alpha": 0.0}),
         ("its JSON holds NaN, which is not a number", {"objective_": float("nan")}),
         ("loss is .*expected the name of a loss", {"loss_": FenchelYoungLoss(Negentropy())}),
-        (r"coef has the shape \(3, 4\) for 3 targets and 3", {"columns": Columns(n_numbered=3)}),
         ("two columns have the same name", {"columns": Columns.plain([*"abca"])}),
     ],
 )
@@ -196,42 +187,20 @@ def test_the_text_is_bounded(tmp_path, monkeypatch):
 # files made by hand: a valid one, and all that must be refused, each wrong in one way
 
 
-PAYLOAD = COEF.tobytes() + INTERCEPT.tobytes()
-
-
 def described(**changes):
     return json.dumps({**DESCRIPTION, **changes})
 
 
-def tensor(array, start=0, **changes):
-    entry = {"dtype": "F64", "shape": list(array.shape)}
-    return {**entry, "data_offsets": [start, start + array.nbytes], **changes}
-
-
-def filled(coef=COEF, intercept=INTERCEPT, text=None, checksum=None):
+def packed(text, checksum=None, **arrays):
     """A model file of these arrays; the checksum is that of its content unless it is given."""
-    text = described() if text is None else text
-    content = coef.tobytes() + intercept.tobytes()
+    content = b"".join(array.tobytes() for array in arrays.values())
     checksum = checksum or hashlib.sha256(text.encode() + content).hexdigest()
-    return crafted(
-        __metadata__={"model": checksum + text},
-        coef=tensor(coef),
-        intercept=tensor(intercept, coef.nbytes),
-        payload=content,
-    )
+    return pack(arrays, {"model": checksum + text})
 
 
-def crafted(*, header=None, payload=PAYLOAD, **changes):
-    """A file of these entries of the header; None leaves one out."""
-    entries = {
-        "__metadata__": {"model": "0" * 64 + described()},
-        "coef": tensor(COEF),
-        "intercept": tensor(INTERCEPT, COEF.nbytes),
-        **changes,
-    }
-    entries = {name: entry for name, entry in entries.items() if entry is not None}
-    head = json.dumps(entries).encode() if header is None else header
-    return struct.pack("<Q", len(head)) + head + payload
+def filled(text=None, checksum=None, **changes):
+    """A linear model, whose description or arrays are others."""
+    return packed(described() if text is None else text, checksum, **{**ARRAYS, **changes})
 
 
 class Mark:
@@ -263,29 +232,24 @@ def test_the_attacks_start_from_a_valid_file(tmp_path):
     numbered = load_bytes(tmp_path, filled(text=described(columns=Columns(n_numbered=3).to_json())))
     assert numbered.columns.feature_names == ("feature_1", "feature_2", "feature_3")
     model_files.save(model, tmp_path / "again")
-    length, *_ = struct.unpack("<Q", (tmp_path / "again").read_bytes()[:8])
-    header = json.loads((tmp_path / "again").read_bytes()[8 : 8 + length])
-    saved = json.loads(header["__metadata__"]["model"][64:])
+    with safe_open(tmp_path / "again", "numpy") as file:
+        saved = json.loads(file.metadata()["model"][64:])
     assert {**saved, "library": "0.1.0"} == DESCRIPTION
 
 
 NO_FILE = "not a safetensors file, or cut short"
 FILES = {
     "empty": (lambda: b"", NO_FILE),
-    "text": (lambda: b"x,y\n1,2\n3,4\n", NO_FILE),
     "huge header": (lambda: struct.pack("<Q", 2**63) + b"{}", NO_FILE),
     "cut short": (lambda: filled()[:-1], "not fully covered"),
     "extra array": (
-        lambda: crafted(extra=tensor(COEF, 64), payload=bytes(112)),
+        lambda: filled(extra=COEF),
         r'it holds \["coef", "extra", "intercept"\], expected coef, intercept',
     ),
-    "no intercept": (
-        lambda: crafted(intercept=None, payload=bytes(48)),
-        r'it holds \["coef"\], expected',
-    ),
-    "no metadata": (lambda: crafted(__metadata__=None), r"its metadata are \[\], expected model"),
+    "no intercept": (lambda: packed(described(), coef=COEF), r'it holds \["coef"\], expected'),
+    "no metadata": (lambda: pack(ARRAYS), r"its metadata are \[\], expected model"),
     "more metadata": (
-        lambda: crafted(__metadata__={"model": "", "x": ""}),
+        lambda: pack(ARRAYS, {"model": "", "x": ""}),
         r'its metadata are \["model", "x"\], expected model',
     ),
     "other checksum": (lambda: filled(checksum="0" * 64), "not the content that its checksum"),
@@ -294,14 +258,7 @@ FILES = {
         r"coef has the shape \(3, 2\) for 2 targets and",
     ),
     "intercepts": (lambda: filled(intercept=np.zeros(3)), r"intercept has the shape \(3,\) for 2"),
-    "float32": (
-        lambda: crafted(
-            coef=tensor(np.ones((2, 3), "f4"), dtype="F32"),
-            intercept=tensor(INTERCEPT, 24),
-            payload=bytes(40),
-        ),
-        "coef is of type F32, expected F64",
-    ),
+    "float32": (lambda: filled(coef=np.ones((2, 3), "f4")), "coef is of type F32, expected F64"),
     "nan": (lambda: filled(coef=np.where(COEF == 0, np.nan, COEF)), "not all of its coefficients"),
     "inf": (lambda: filled(intercept=np.asarray([0, -np.inf])), "not all of its coefficients"),
 }
@@ -314,20 +271,14 @@ def text_with(old, new):
 
 TEXTS = {
     "empty": ("", "Expecting value"),
-    "not JSON": ("{'a': 1}", "Expecting property name"),
     "more": (described() + "{}", "Extra data"),
     "list": ("[]", "its JSON does not describe a model"),
     "key twice": (text_with('"alpha"', '"alpha": 1.0, "alpha"'), "a key of its JSON occurs twice"),
     "NaN": (text_with("1.25", "NaN"), "its JSON holds NaN, which is not a number"),
-    "infinity": (text_with("1.25", "-Infinity"), "its JSON holds -Infinity, which is not a"),
     "overflow": (text_with("1.25", "1e999"), "objective is Infinity, expected a number"),
     "digits": (text_with('"n_iter": 7', f'"n_iter": {"7" * 5000}'), "Exceeds the limit"),
     "deep list": ("[" * 10**6, "recursion"),
-    "deep object": ('{"a":' * 10**5 + "1" + "}" * 10**5, "recursion"),
-    "column": (described(columns={**COLUMNS, "call": "os.system"}), "not a recipe of columns"),
-    "width": (described(columns=Columns(n_numbered=2).to_json()), "for 2 targets and 2 features"),
     "long": (described(target_names="a" * 10**5), r'target_names is "a{38}…, expected different'),
-    "attribute": (described(status="__class__"), 'status is "__class__", expected CONVERGED or '),
     "deep column": (text_with('["red", "blue"]', "[" * 300 + "]" * 300), "values is .*"),
 }
 
@@ -393,17 +344,17 @@ def test_bounds_are_checked_before_the_arrays_are_read(tmp_path, monkeypatch, li
     width, targets = 10**6, 2000
     names = [*map(str, range(targets))]
     text = described(columns=Columns(n_numbered=width).to_json(), target_names=names)
-    size = 8 * targets * width
-    entries = {
+    size, path = 8 * targets * width, tmp_path / "m"
+    ends = 0, size, size + 8 * targets
+    header = {
         "__metadata__": {"model": "0" * 64 + text},
-        "coef": {"dtype": "F64", "shape": [targets, width], "data_offsets": [0, size]},
-        "intercept": tensor(np.zeros(targets), size),
+        "coef": {"dtype": "F64", "shape": [targets, width], "data_offsets": ends[:2]},
+        "intercept": {"dtype": "F64", "shape": [targets], "data_offsets": ends[1:]},
     }
-    content = crafted(payload=b"", **entries)
-    path = tmp_path / "m"
+    content = json.dumps(header).encode()
     with path.open("wb") as file:
-        file.write(content)
-        file.truncate(len(content) + size + 8 * targets)
+        file.write(struct.pack("<Q", len(content)) + content)
+        file.truncate(8 + len(content) + ends[-1])
     if limit == "MAX_FEATURES":
         monkeypatch.setattr(model_files, limit, 10)
     tracemalloc.start()
@@ -453,20 +404,3 @@ def test_predict_ends_in_one_line(run, tmp_path, monkeypatch, name, line):
     code, out, err = run("predict", name, "x.csv")
     assert (code, out) == (2, "")
     assert re.fullmatch(f"error: {re.escape(name)}: {line}\n", err)
-
-
-def test_class_labels_are_predicted_by_probabilities():
-    """Not by the link, which is underconfident at a tightness above 0."""
-    rng = np.random.default_rng(4)
-    X = rng.normal(size=(200, 3))
-    y = (X[:, 0] + rng.logistic(size=200) > 0).astype(int)
-    choice = LossChoice.of("fitzpatrick_logistic", 2.0)
-    estimator = ProportionRegressor("fitzpatrick_logistic", tightness=2.0).fit(X, np.eye(2)[y])
-    model = model_files.SavedModel(
-        estimator, Columns.plain(["a", "b", "c"]), ("no", "yes"), "labels", None
-    )
-    scores = estimator.predict_scores(X)
-    np.testing.assert_array_equal(model.predict(X), choice.loss.probabilities(scores))
-    shares = replace(model, kind="proportions")
-    np.testing.assert_array_equal(shares.predict(X), estimator.predict(X))
-    assert np.abs(model.predict(X) - shares.predict(X)).max() > 0.01

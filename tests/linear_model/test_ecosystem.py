@@ -200,7 +200,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def test_example(name: str, words: list[str], capsys, monkeypatch) -> None:
     def few_rows(name: str) -> datasets.Dataset:
         data = load_dataset(name)
-        rows = replace(data.train, X=data.train.X[:300], Y=data.train.Y[:300])
+        rows = replace(data.train, X=data.train.X[:150], Y=data.train.Y[:150])
         return replace(data, train=rows)
 
     monkeypatch.setattr(datasets, "load_dataset", few_rows)

@@ -201,7 +201,7 @@ def test_no_errors_where_coefficients_can_grow_for_ever(loss: str, tightness: fl
     rng, found = seeded(9), []
     on_simplex = fp.get_loss(loss).regularizer.domain.has_labels
     # classes that two scores decide, others without a rule, and features of zeros and ones
-    for k, n, scale, form in 3 * [(2, 40, 1e6, float), (3, 80, 0.1, float), (3, 30, 3.0, int)]:
+    for k, n, scale, form in 2 * [(2, 40, 1e6, float), (3, 80, 0.1, float), (3, 30, 3.0, int)]:
         d = int(rng.integers(1, 4))
         X = rng.normal(size=(n, d)) if form is float else rng.integers(0, 2, (n, d)).astype(float)
         scores = scale * X @ rng.normal(size=(d, k))
@@ -225,8 +225,8 @@ def test_no_errors_where_coefficients_can_grow_for_ever(loss: str, tightness: fl
                 model.set_params(alpha=1e-2).fit(X, y, weights)
             assert np.isfinite(model.summary(X, y, weights).covariance).all()
         found.append(separated)
-    assert found[::3] == [True] * 3
-    assert found[1::3] == [False] * 3
+    assert found[::3] == [True] * 2
+    assert found[1::3] == [False] * 2
 
 
 @pytest.mark.parametrize("loss", ["poisson", "fitzpatrick_poisson"])

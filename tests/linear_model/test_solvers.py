@@ -1,7 +1,6 @@
 """The solvers by themselves: what they report, and how they behave at kinks and boundaries."""
 
 import threading
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -164,14 +163,7 @@ def test_steps_that_overflow_are_shortened_in_silence() -> None:
     assert model.status_.converged
 
 
-@pytest.fixture
-def three_threads():
-    """Of BLAS, a number that the test sets nowhere."""
-    with threadpool_limits(3, user_api="blas"):
-        yield
-
-
-@pytest.mark.usefixtures("three_threads")
+@threadpool_limits.wrap(3, user_api="blas")
 def test_threads_that_fit_leave_the_pools_as_they_were() -> None:
     def threads() -> list[int]:
         return [p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"]
@@ -251,27 +243,14 @@ def test_the_curvature_of_one_score_is_that_of_two(omega, tightness: float) -> N
     np.testing.assert_allclose(hessian.d * v, expected, atol=1e-14)
 
 
-def test_a_point_moves_to_another_alpha_without_the_data() -> None:
-    free = penalty_path(X, Y, "logistic").objective
-    parameters = seeded(3).standard_normal(free.zero().shape)
-    moved = replace(free, alpha=0.3).move(replace(free, alpha=2.0).evaluate(parameters))
-    expected = replace(free, alpha=0.3).evaluate(parameters)
-    assert moved.value == pytest.approx(expected.value, rel=1e-13)
-    assert moved.alpha == expected.alpha
-    np.testing.assert_allclose(moved.gradient, expected.gradient, atol=1e-12)
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize(
-    ("name", "fit_intercept"),
-    [("logistic", True), ("fitzpatrick_sparsemax", True)],
-)
-def test_features_of_very_different_scales_end_in_a_model(name: str, fit_intercept: bool) -> None:
+@pytest.mark.parametrize("name", ["logistic", "fitzpatrick_sparsemax"])
+def test_features_of_very_different_scales_end_in_a_model(name: str) -> None:
     rng = seeded(2)
     X = rng.standard_normal((60, 6)) * 10.0 ** np.array([-6, -3, 0, 2, 5, 7])
     Y = rng.dirichlet(np.ones(3), 60)
-    zero = ProportionRegressor(name, alpha=1e12, fit_intercept=fit_intercept).fit(X, Y)
-    model = ProportionRegressor(name, alpha=1e-9, fit_intercept=fit_intercept).fit(X, Y)
+    zero = ProportionRegressor(name, alpha=1e12).fit(X, Y)
+    model = ProportionRegressor(name, alpha=1e-9).fit(X, Y)
     assert np.isfinite(model.coef_).all()
     assert model.objective_ < zero.objective_
 

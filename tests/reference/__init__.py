@@ -24,7 +24,6 @@ from .recipe import CASES, END_CASES, recompute, regularizer_of
 
 __all__ = [
     "CASES",
-    "DTYPES",
     "END_CASES",
     "Points",
     "data_path",
@@ -32,8 +31,6 @@ __all__ = [
     "recompute",
     "regularizer_of",
 ]
-
-DTYPES = ("float64", "float32")
 
 
 class Points(NamedTuple):

@@ -24,7 +24,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
 
 from mpmath import mp
 
@@ -33,12 +32,7 @@ from .precision import Evaluation, Number, resolve
 Row = Sequence[Fraction]
 
 
-class Domain(Protocol):
-    """A set C, given by the KKT conditions on it."""
-
-    def maximizer(self, a: Row, m: Fraction) -> tuple[list[Number], bool]:
-        """argmax over p in C of ⟨a, p⟩ − (m/2)‖p‖², m ≥ 0, and whether no other point is one."""
-        ...
+# The sets C, given by the KKT conditions on them.
 
 
 @dataclass(frozen=True)
@@ -46,6 +40,7 @@ class Simplex:
     """p ≥ 0, Σp = 1."""
 
     def maximizer(self, a: Row, m: Fraction) -> tuple[list[Number], bool]:
+        """argmax over p in C of ⟨a, p⟩ − (m/2)‖p‖², m ≥ 0, and whether no other point is one."""
         if m == 0:
             at = list(a).index(max(a))
             return [Fraction(int(i == at)) for i in range(len(a))], list(a).count(a[at]) == 1
@@ -101,6 +96,9 @@ class Ball:
             return [entry / m if m else Fraction(0) for entry in a], m > 0
         # On the sphere a − mp = μp with μ > 0, so p is a scaled to norm 1.
         return [mp.convert(entry) / mp.sqrt(square) for entry in a], True
+
+
+Domain = Simplex | Intervals | CrossPolytope | Ball
 
 
 @dataclass(frozen=True)

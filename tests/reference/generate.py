@@ -18,7 +18,9 @@ import sys
 
 import numpy as np
 
-from . import DTYPES, data_path
+from tests.helpers import DTYPES
+
+from . import data_path
 from .recipe import ENDS, MANY, OTHERS, REGULARIZERS, Regularizer, recompute
 
 

@@ -73,13 +73,9 @@ def resolve(attempt: Callable[[], Evaluation], digits: int) -> Evaluation:
                 missing -= int(mp.floor(mp.log10(evaluation.value)))
             else:
                 missing = min(2 * precision, missing + UNDERFLOW_DIGITS)
-        precision = _raised(precision, missing + 4)
-
-
-def _raised(precision: int, wanted: int) -> int:
-    if precision > 5000:
-        raise ArithmeticError("the evaluation does not settle at 5000 digits")
-    return max(wanted, precision + 10)
+        if precision > 5000:
+            raise ArithmeticError("the evaluation does not settle at 5000 digits")
+        precision = max(missing + 4, precision + 10)
 
 
 def to_float(number: Number) -> float:

@@ -139,16 +139,10 @@ def regularizer_of(case: str) -> Regularizer:
     return _BY_NAME[case.removeprefix("fitzpatrick_").partition("@")[0]]
 
 
-def tightness_of(case: str) -> float:
-    """The tightness that a case is about."""
-    if case in _BY_NAME:
-        return 0.0
-    return float(case.partition("@")[2] or 1)
-
-
 def loss_of(case: str) -> Loss:
     """The loss that a case names, of any tightness, stored or not."""
-    return regularizer_of(case).loss_at(Fraction(tightness_of(case)))
+    tightness = 0.0 if case in _BY_NAME else float(case.partition("@")[2] or 1)
+    return regularizer_of(case).loss_at(Fraction(tightness))
 
 
 def rationals(numbers: Iterable[float]) -> list[Fraction]:
