@@ -1,13 +1,15 @@
 """Fits on record: whole paths or none, never fitted twice, the same in every process."""
 
+import contextlib
+import gc
 import math
 import os
 import random
 import signal
 import sqlite3
 import sys
+import warnings
 from concurrent.futures import BrokenExecutor
-from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -67,7 +69,7 @@ def undisturbed(tmp_path_factory):
 
 def rows_of(store):
     """What is stored of each path, times included."""
-    with closing(sqlite3.connect(store.file)) as connection:
+    with contextlib.closing(sqlite3.connect(store.file)) as connection:
         return dict(connection.execute("SELECT path, records FROM paths"))
 
 
@@ -168,6 +170,19 @@ def test_interrupted_after_any_path(tmp_path, experiment, monkeypatch, moment):
     assert before.items() <= rows_of(store).items()  # none was fitted again
 
 
+def test_work_that_is_interrupted_ends_without_a_warning(tmp_path, experiment, monkeypatch):
+    def kill(*_):
+        raise Killed
+
+    monkeypatch.setattr(Store, "add", kill)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        with contextlib.suppress(Killed):
+            fit(tmp_path, experiment, n_jobs=2)
+        gc.collect()
+    assert said == []
+
+
 def test_workers_and_devices_give_the_same_records(tmp_path, experiment, undisturbed):
     assert contents(fit(tmp_path, experiment, n_jobs=2)) == undisturbed
     if os.name == "posix":  # only the workers are without Ctrl-C
@@ -227,7 +242,7 @@ def test_final_model_is_fitted_to_train_and_dev(tmp_path, experiment):
 
 def test_records_of_another_version_are_not_called_damaged(tmp_path, experiment):
     store = Store.of(tmp_path, experiment, PROTOCOL)
-    with closing(sqlite3.connect(store.file)) as connection, connection:
+    with contextlib.closing(sqlite3.connect(store.file)) as connection, connection:
         connection.execute("DROP TABLE paths")
     with pytest.raises(DataError, match="another version of fitzpatrick; move it"):
         store.read()
@@ -239,14 +254,14 @@ def test_changed_rows_are_refused(tmp_path, experiment, column):
     store = Store.of(tmp_path, experiment, PROTOCOL)
     for change in (f"{column} || ' '", "7", "NULL", "x'ff'")[: 1 if column == "run" else 4]:
         store.add(PATHS[0], [a_record(), a_record(setting=0.01)])
-        with closing(sqlite3.connect(store.file)) as connection, connection:
+        with contextlib.closing(sqlite3.connect(store.file)) as connection, connection:
             connection.execute(f"UPDATE paths SET {column} = {change}")
         read = replace(store, run=f"{store.run} ") if column == "run" else store
         with pytest.raises(
             DataError, match=r"records\.sqlite: is damaged; delete it, and its fits"
         ):
             read.read()
-        with closing(sqlite3.connect(store.file)) as connection, connection:
+        with contextlib.closing(sqlite3.connect(store.file)) as connection, connection:
             connection.execute("DELETE FROM paths")
 
 

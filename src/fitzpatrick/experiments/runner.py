@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -91,10 +92,11 @@ def run(
         work = (delayed(fit_and_score)(experiment, protocol, path) for path in missing)
         with _without_interrupts():
             results = pool(work)
-        for path, found in results:
-            store.add(path, found)
-            records[path] = found
-            bar.update(size[path])
+        with _ended(results):
+            for path, found in results:
+                store.add(path, found)
+                records[path] = found
+                bar.update(size[path])
     return {path: records[path] for path in wanted}
 
 
@@ -114,6 +116,17 @@ def _without_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _ended(results: Any) -> Iterator[None]:
+    """End what is still computed when the block does, without joblib's warning that it was."""
+    try:
+        yield
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            results.close()
 
 
 def _end_with(parent: int) -> None:
