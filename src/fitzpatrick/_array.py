@@ -222,7 +222,7 @@ def row_max(x: Array) -> Array:
 def inner(x: Array, theta: Array) -> Array:
     """Inner product ⟨x, θ⟩ over the last axis, where 0 · ±∞ counts as 0."""
     xp = namespace(x, theta)
-    return xp.sum(xp.where(x == 0, xp.zeros_like(x), x * theta), axis=-1)
+    return xp.sum(xp.where(x == 0, 0.0, x * theta), axis=-1)
 
 
 def coupled_product(d: Array, v: Array) -> Array:
@@ -244,7 +244,7 @@ def with_derivative(p: Array, x: Array, product: Callable[[Array], Array]) -> Ar
         return p
     xp = namespace(x)
     step = x - without_derivatives(x)  # zero, with the derivative of x
-    return p + product(xp.where(xp.isfinite(x), step, xp.zeros_like(step)))
+    return p + product(xp.where(xp.isfinite(x), step, 0.0))
 
 
 def on_host(function: Callable[..., Any], x: Array, shape: tuple[int, ...] | None = None) -> Array:

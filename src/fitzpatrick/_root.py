@@ -184,8 +184,7 @@ def newton_step(p: Array, slope: Array, power: Array | float) -> Array:
     if not isinstance(power, (int, float)):
         logarithm = xp.log(total)
         z = power * logarithm
-        one = xp.ones_like(z)
-        ratio = xp.where(z == 0, one, -xp.expm1(-z) / xp.where(z == 0, one, z))
+        ratio = xp.where(z == 0, 1.0, -xp.expm1(-z) / xp.where(z == 0, 1.0, z))
         excess = total * logarithm * ratio
     elif power == 0:
         excess = total * xp.log(total)
@@ -232,7 +231,7 @@ def solve_total(
         p, slope = point(tau)
         excess, rise = row_sum(p) - total, row_sum(slope)
         low, high = xp.where(excess >= 0, tau, low), xp.where(excess <= 0, tau, high)
-        move = excess / xp.where(rise > 0, rise, xp.ones_like(rise))
+        move = excess / xp.where(rise > 0, rise, 1.0)
         is_good = (tau + move >= low) & (tau + move <= high) & (2 * xp.abs(move) <= before)
         following = xp.where(is_good & (rise > 0), tau + move, low + (high - low) / 2)
         # the sum is exact to some rounding errors, or τ is
@@ -258,9 +257,9 @@ def shift_to_total(
     p, slope = point(s)
     rise = row_sum(slope)
     # the last step in s itself, which has digits that τ cannot hold
-    move = (row_sum(p) - total) / xp.where(rise > 0, rise, xp.ones_like(rise))
+    move = (row_sum(p) - total) / xp.where(rise > 0, rise, 1.0)
     is_short = xp.abs(move) <= SHORT_STEP * eps(theta) * (xp.abs(tau) + 1)
-    return s - xp.where(is_short & (rise > 0), move, xp.zeros_like(move))
+    return s - xp.where(is_short & (rise > 0), move, 0.0)
 
 
 Sums = Callable[[Array], Array]
@@ -324,9 +323,8 @@ def _section(
     raised = row_max(xp.where(tangents > below, tangents, below))
     left = row_max(xp.where(is_left, tau, below))
     right = -row_max(-xp.where(is_left, above, tau))
-    infinity = xp.full_like(total, xp.inf)
-    height = _excess(-row_max(-xp.where(is_left, total, infinity)), power)
-    depth = _excess(row_max(xp.where(is_left, -infinity, total)), power)
+    height = _excess(-row_max(-xp.where(is_left, total, xp.inf)), power)
+    depth = _excess(row_max(xp.where(is_left, -xp.inf, total)), power)
     chord = left + (right - left) * (height / (height - depth))
     lowered = xp.where((chord > left) & (chord < right), chord, right)
     return raised, xp.where(lowered > raised, lowered, raised)

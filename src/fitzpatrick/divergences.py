@@ -112,7 +112,7 @@ def fitzpatrick(
     value = omega.solve(y, omega.potential_gradient(z), tightness).value()
     if bound == "sup":
         xp = namespace(y)
-        value = xp.where(omega.domain.same_face(y, z), value, xp.full_like(value, xp.inf))
+        value = xp.where(omega.domain.same_face(y, z), value, xp.inf)
     return restore(value)
 
 

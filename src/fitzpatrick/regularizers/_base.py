@@ -110,7 +110,7 @@ def family(divergence: Array, quadratic: Array, tightness: float) -> Array:
         return (1 - tightness) * divergence + quadratic
     excess = quadratic - tightness * divergence
     # both may be infinite, where a class with a target is masked
-    return divergence + xp.where(excess > 0, excess, xp.zeros_like(excess))
+    return divergence + xp.where(excess > 0, excess, 0.0)
 
 
 def minus_target(p: Array, y: Array) -> Array:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .._array import Array, namespace, precision_bits, row_max
+from .._array import Array, inner, namespace, precision_bits, row_max
 from .._root import shift_to_total
 from ..sets import Box, CappedSimplex, ConvexSet
 from ..special import sigmoid, softplus
@@ -41,9 +41,8 @@ def _odds_product(p: Array, q: Array, y: Array, tightness: float) -> tuple[Array
     xp = namespace(p)
     if tightness == 0:
         return xp.zeros_like(p), xp.zeros_like(p)
-    zero = xp.zeros_like(p)
-    rise = xp.where(y < 1, tightness * (1 - y) * p / q, zero)
-    return rise, xp.where(y > 0, tightness * y * q / p, zero)
+    rise = xp.where(y < 1, tightness * (1 - y) * p / q, 0.0)
+    return rise, xp.where(y > 0, tightness * y * q / p, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,11 +62,10 @@ class CoinFormulas(Elementwise):
         if self.tightness == 0:
             return s
         xp, c, y = namespace(s), self.tightness, self.y
-        zero = xp.zeros_like(s)
         tiny = float(xp.finfo(s.dtype).smallest_normal)
         has_heads, has_tails = y > 0, y < 1
-        log_heads = xp.log(xp.where(has_heads, y, xp.full_like(y, tiny)))
-        log_tails = xp.log(xp.where(has_tails, 1 - y, xp.full_like(y, tiny)))
+        log_heads = xp.log(xp.where(has_heads, y, tiny))
+        log_tails = xp.log(xp.where(has_tails, 1 - y, tiny))
         level = s - c * (1 - 2 * y)
         shift = (log_tails - log_heads) / 2
         reflect = level + shift < 0
@@ -83,12 +81,12 @@ class CoinFormulas(Elementwise):
         without_u = xp.clip(xp.log(xp.clip(level + b, tiny)) - log_a, 0.0)
         u = xp.minimum(xp.minimum(height / (1 + root) - shift, without_v), without_u)
         for _ in range(_STEPS[precision_bits(s)]):
-            rise = xp.where(has_a, xp.exp(u + log_a), zero)
-            fall = xp.where(has_b, xp.exp(log_b - u), zero)
+            rise = xp.where(has_a, xp.exp(u + log_a), 0.0)
+            fall = xp.where(has_b, xp.exp(log_b - u), 0.0)
             excess, slope = u + rise - fall - level, 1 + rise + fall
             step = excess / slope
             step = step / xp.clip(1 - step * (rise - fall) / (2 * slope), 0.25)
-            u = u - xp.where(xp.isfinite(step), step, zero)  # ±∞ stays what it is
+            u = u - xp.where(xp.isfinite(step), step, 0.0)  # ±∞ stays what it is
         return xp.where(reflect, -u, u)
 
     def _odds(self, s: Array, u: Array) -> tuple[Array, Array, Array, Array]:
@@ -129,14 +127,13 @@ class CoinFormulas(Elementwise):
         η + c (1 − e^(−η))(1 + y (e^η − 1)) = s − logit y, finds the digits of the ratios.
         """
         xp, y, c = namespace(s), self.y, self.tightness
-        one = xp.ones_like(y)
-        log_y, log_z = (xp.log(xp.where(side > 0, side, one)) for side in (y, 1 - y))
+        log_y, log_z = (xp.log(xp.where(side > 0, side, 1.0)) for side in (y, 1 - y))
         heads, tails = -softplus(-u) - log_y, -softplus(u) - log_z
         if c <= 1:
             return heads, tails
         eta = u - (log_y - log_z)
         is_near = (y > 0) & (y < 1) & (xp.abs(eta) < 0.5)
-        eta = xp.where(is_near, eta, xp.zeros_like(eta))
+        eta = xp.where(is_near, eta, 0.0)
         rise, fall = xp.expm1(eta), xp.expm1(-eta)
         excess = eta - c * fall * (1 + y * rise) - (s - (log_y - log_z))
         eta = eta - excess / (1 + c * ((1 - y) * (1 + fall) + y * (1 + rise)))
@@ -235,9 +232,8 @@ class Bernoulli(SeparableRegularizer):
 
     def potential(self, y: Array) -> Array:
         xp = namespace(y)
-        one = xp.ones_like(y)
-        heads = y * xp.log(xp.where(y > 0, y, one))
-        tails = (1 - y) * xp.log(xp.where(y < 1, 1 - y, one))
+        heads = y * xp.log(xp.where(y > 0, y, 1.0))
+        tails = (1 - y) * xp.log(xp.where(y < 1, 1 - y, 1.0))
         return xp.sum(heads + tails, axis=-1)
 
     def potential_gradient(self, z: Array) -> Array:
@@ -245,8 +241,7 @@ class Bernoulli(SeparableRegularizer):
         return xp.log(z) - xp.log1p(-z)
 
     def potential_curvature(self, z: Array, v: Array) -> Array:
-        xp = namespace(z)
-        return xp.sum(xp.where(v == 0, xp.zeros_like(v), v * v / (z * (1 - z))), axis=-1)
+        return inner(v, v / (z * (1 - z)))
 
     def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
         if not isinstance(self.domain, CappedSimplex):
@@ -293,5 +288,5 @@ class Bernoulli(SeparableRegularizer):
         xp = namespace(p)
         rise, fall = _odds_product(p, 1 - p, y, tightness)
         inside = (p > 0) & (p < 1)
-        d = xp.where(inside, p * (1 - p) / (1 + rise + fall), xp.zeros_like(p))
+        d = xp.where(inside, p * (1 - p) / (1 + rise + fall), 0.0)
         return d if self.is_entrywise else _not_all_zero(d)

@@ -106,5 +106,5 @@ class Indicator(Regularizer):
         gap = row_sum(elementwise_gap(xp.zeros_like(y), y, theta - top))
         value = shard.sum(xp.where(xp.isnan(own_top), own_top, gap))
         best = self.domain.maximize(theta)
-        y_star = xp.where(first == place, best, xp.zeros_like(best))
+        y_star = xp.where(first == place, best, 0.0)
         return value[..., 0], xp.where(xp.isnan(value), value, y_star - y)

@@ -28,7 +28,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .._array import Array, coupled_product, namespace, precision_bits, row_max, row_sum
+from .._array import Array, coupled_product, inner, namespace, precision_bits, row_max, row_sum
 from ..sets import Birkhoff, ConvexSet, Flat, Orthant, Simplex, Transport
 from ..special import expm1_minus_x, logsumexp, sigmoid, softplus, wright_omega
 from ._base import (
@@ -58,18 +58,18 @@ def omega_steps(bits: int, tightness: float) -> int:
 def kl_terms(y: Array, log_p: Array, p: Array) -> Array:
     """Entries y log(y/p) − y + p ≥ 0; p where y = 0 or p = ∞, and +∞ where p = 0 < y."""
     xp = namespace(y)
-    return entropy_terms(y, log_p - xp.log(xp.where(y > 0, y, xp.ones_like(y))), p, 0.0)
+    return entropy_terms(y, log_p - xp.log(xp.where(y > 0, y, 1.0)), p, 0.0)
 
 
 def entropy_terms(y: Array, rho: Array, p: Array, tightness: float) -> Array:
     """Entries y (E(ρ) + c E(−ρ)) with ρ = log(p/y), and p where y = 0."""
     xp = namespace(y)
     near = xp.abs(rho) < 0.5
-    close = y * expm1_minus_x(xp.where(near, rho, xp.zeros_like(rho)))
+    close = y * expm1_minus_x(xp.where(near, rho, 0.0))
     terms = xp.where(near, close, p - y - y * rho)
     if tightness > 0:
-        reverse = expm1_minus_x(-xp.where(rho == -xp.inf, xp.zeros_like(rho), rho))
-        reverse = xp.where(rho == -xp.inf, xp.full_like(rho, xp.inf), reverse)
+        reverse = expm1_minus_x(-xp.where(rho == -xp.inf, 0.0, rho))
+        reverse = xp.where(rho == -xp.inf, xp.inf, reverse)
         terms = terms + tightness * y * reverse
     return xp.where((y > 0) & (p < xp.inf), terms, p)
 
@@ -118,7 +118,7 @@ class OmegaFormulas(Elementwise):
         xp = namespace(s)
         log_cy = math.log(self.tightness) + self.log_y
         # y = 0 has ω = 0 even where a masked class has s = −∞ as well
-        omega = wright_omega(xp.where(self.y > 0, log_cy - s, xp.full_like(s, -xp.inf)))
+        omega = wright_omega(xp.where(self.y > 0, log_cy - s, -xp.inf))
         # Two forms of one number: the first keeps its digits for small ω, the second for large.
         # Near ω = c = 1 the second also rounds to the side of y that ω is on.
         return omega, xp.where(omega < 0.5, xp.exp(s + omega), self.tightness * self.y / omega)
@@ -139,14 +139,14 @@ class OmegaFormulas(Elementwise):
             return (p - self.y) * (1 - omega)
         # log(p/y) in two forms, as p
         is_small = omega < 0.5
-        safe = xp.where(is_small, xp.ones_like(omega), omega)
+        safe = xp.where(is_small, 1.0, omega)
         distance = s - self.log_y
         rho = xp.where(is_small, distance - self.offset + omega, math.log(c) - xp.log(safe))
         if self.offset > 1:
             # p is near y, and a step for ρ + c (1 − e^(−ρ)) = s − log y finds the digits of ρ
             fall = xp.expm1(-rho)
             step = (rho - c * fall - distance) / (1 + c * (1 + fall))
-            rho = rho - xp.where(xp.isfinite(step), step, xp.zeros_like(step))
+            rho = rho - xp.where(xp.isfinite(step), step, 0.0)
         return entropy_terms(self.y, rho, p, c)
 
 
@@ -195,7 +195,7 @@ def solve_negentropy_shard_labels(
     is_label = shard.mark_labels(labels, theta)
     theta = theta - shard.max(row_max(theta))
     weights = _other_weights(is_label, theta)
-    own_lead = row_sum(xp.where(is_label, theta, xp.zeros_like(theta)))
+    own_lead = row_sum(xp.where(is_label, theta, 0.0))
     sums = shard.sum(xp.concat([row_sum(weights), own_lead], axis=-1))
     solution = _solve_labels(is_label, weights, sums[..., 1:], sums[..., :1], tightness)
     return solution.value(), solution.gradient()
@@ -204,7 +204,7 @@ def solve_negentropy_shard_labels(
 def _other_weights(is_label: Array, shifted: Array) -> Array:
     """The weights exp(θ_i − max) of the classes i ≠ j, and 0 for the label."""
     xp = namespace(shifted)
-    return xp.where(is_label, xp.zeros_like(shifted), xp.exp(shifted))
+    return xp.where(is_label, 0.0, xp.exp(shifted))
 
 
 def _solve_labels(
@@ -222,10 +222,10 @@ def _solve_labels(
     log_r = xp.where(
         omega < 1,
         difference - tightness - omega,
-        xp.log(xp.where(omega < 1, xp.ones_like(omega), omega)) - math.log(tightness),
+        xp.log(xp.where(omega < 1, 1.0, omega)) - math.log(tightness),
     )
     p, share = sigmoid(-log_r), sigmoid(log_r)
-    rest = weights * (share / xp.where(total == 0, xp.ones_like(total), total))
+    rest = weights * (share / xp.where(total == 0, 1.0, total))
     return NegentropyLabelSolution(
         is_label, _label_loss(omega, log_r, tightness), p, p / (1 + tightness + omega), share, rest
     )
@@ -241,7 +241,7 @@ def _label_loss(omega: Array, log_r: Array, tightness: float) -> Array:
         return (1 - tightness) * logarithm + omega
     # c (r − log(1 + r)), by a series where r is small
     near = logarithm < 0.5
-    series = tightness * expm1_minus_x(xp.where(near, logarithm, xp.zeros_like(logarithm)))
+    series = tightness * expm1_minus_x(xp.where(near, logarithm, 0.0))
     excess = xp.where(near, series, omega - tightness * logarithm)
     return xp.where(omega == xp.inf, omega, logarithm + excess)
 
@@ -306,15 +306,14 @@ class Negentropy(SeparableRegularizer):
 
     def potential(self, y: Array) -> Array:
         xp = namespace(y)
-        entropy = y * xp.log(xp.where(y > 0, y, xp.ones_like(y)))
+        entropy = y * xp.log(xp.where(y > 0, y, 1.0))
         return xp.sum(entropy - y if self.is_entrywise else entropy, axis=-1)
 
     def potential_gradient(self, z: Array) -> Array:
         return namespace(z).log(z)
 
     def potential_curvature(self, z: Array, v: Array) -> Array:
-        xp = namespace(z)
-        return xp.sum(xp.where(v == 0, xp.zeros_like(v), v * v / z), axis=-1)
+        return inner(v, v / z)
 
     def solve_conjugate(self, theta: Array) -> Array:
         if self.is_coupled:

@@ -36,7 +36,7 @@ class EntropyEntries(Entries):
         if self.tightness == 0:
             return p
         has_mass = (self.y > 0) & (p > 0)
-        return p + self.tightness * self.y * xp.log(xp.where(has_mass, p, xp.ones_like(p)))
+        return p + self.tightness * self.y * xp.log(xp.where(has_mass, p, 1.0))
 
     def first_potential(self, s: Array, a: Array, b: Array) -> Array:
         xp = namespace(s)

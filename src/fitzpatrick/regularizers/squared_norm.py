@@ -66,7 +66,7 @@ class SquaredFormulas(Elementwise):
         p = self.domain.project(m)
         # in the interior y − p is a multiple of y − s, without the rounding of their mixture
         distance = xp.where(m == p, (self.y - s) / scale, self.y - p)
-        normal = xp.where(m == p, xp.zeros_like(m), m - p)  # even where both are infinite
+        normal = xp.where(m == p, 0.0, m - p)  # even where both are infinite
         return scale * (distance * distance / 2 + elementwise_gap(p, self.y, normal))
 
 

@@ -26,7 +26,7 @@ def raise_unless(converged: Array, residual: Array, status: Enum, **numbers: obj
     xp = namespace(converged)
     if bool(xp.all(converged)):
         return
-    worst = float(xp.max(xp.where(converged, xp.zeros_like(residual), residual)))
+    worst = float(xp.max(xp.where(converged, 0.0, residual)))
     failed = int(xp.sum(xp.astype(~converged, xp.int64)))
     where = f"in {failed} of {math.prod(converged.shape)} rows"
     raise ConvergenceError(status, status.value.format(residual=worst, where=where, **numbers))
@@ -95,7 +95,7 @@ class ConvexSet(ABC):
         """
         xp = namespace(y)
         gap = xp.sum(elementwise_gap(p, y, normal), axis=tuple(range(-self.n_axes, 0)))
-        return xp.where(gap < 0, xp.zeros_like(gap), gap)
+        return xp.where(gap < 0, 0.0, gap)
 
     def project_derivative(self, x: Array, v: Array) -> Array:
         """Directional derivative of the projection at x along v.
@@ -108,7 +108,7 @@ class ConvexSet(ABC):
             return jax.jvp(self.project, (x,), (v,))[1]
         xp = namespace(x)
         length = xp.linalg.vector_norm(v, axis=-1, keepdims=True)
-        length = xp.where(length == 0, xp.ones_like(length), length)
+        length = xp.where(length == 0, 1.0, length)
         scale = 1 + xp.linalg.vector_norm(x, axis=-1, keepdims=True)
         step = eps(x) ** (1 / 3) * scale / length
         return (self.project(x + step * v) - self.project(x - step * v)) / (2 * step)
@@ -185,7 +185,7 @@ class ProductSet(ConvexSet):
         return namespace(y).sum(elementwise_gap(p, y, normal), axis=-1)
 
     def project_derivative(self, x: Array, v: Array) -> Array:
-        return namespace(x).where(self.is_interior(x), v, namespace(x).zeros_like(v))
+        return namespace(x).where(self.is_interior(x), v, 0.0)
 
     def same_face(self, y: Array, z: Array) -> Array:
         return namespace(y).all(self.is_interior(z) | (y == z), axis=-1)
@@ -203,4 +203,4 @@ class ProductSet(ConvexSet):
 def elementwise_gap(p: Array, y: Array, normal: Array) -> Array:
     """(p − y) · n entry by entry, where 0 · ±∞ counts as 0."""
     xp = namespace(p)
-    return xp.where((p == y) | (normal == 0), xp.zeros_like(p), (p - y) * normal)
+    return xp.where((p == y) | (normal == 0), 0.0, (p - y) * normal)

@@ -36,7 +36,7 @@ def _is_free(p: Array) -> Array:
 def _at_place(x: Array, place: Array) -> Array:
     """The largest score of each row, the second largest, …, for places (…, 1) from 1."""
     xp, k = namespace(x), x.shape[-1]
-    place = k - xp.where(xp.isnan(place), xp.ones_like(place), place)
+    place = k - xp.where(xp.isnan(place), 1.0, place)
     places = xp.astype(place, xp.int32 if is_jax(x) else xp.int64)
     if isinstance(x, np.ndarray):
         ordered: Array = np.partition(x, np.unique(places))  # takes a fraction of a sort
@@ -105,7 +105,7 @@ def _first_entries(theta: Array, total: Array | float) -> Array:
     xp = namespace(theta)
     p = xp.clip(total - _ranks(theta), 0, 1)
     is_nan = xp.any(xp.isnan(theta), axis=-1, keepdims=True)
-    return xp.where(is_nan, xp.full_like(theta, xp.nan), p)
+    return xp.where(is_nan, xp.nan, p)
 
 
 def _threshold(normal: Array, total: float) -> Array:
@@ -117,7 +117,7 @@ def _threshold(normal: Array, total: float) -> Array:
 def _gap_above(threshold: Array, y: Array, p: Array, normal: Array) -> Array:
     """Σ (p_i − y_i)(n_i − threshold); entries inside are at it, up to rounding errors."""
     xp = namespace(y)
-    above = xp.where((p > 0) & (p < 1), xp.zeros_like(p), normal - threshold)
+    above = xp.where((p > 0) & (p < 1), 0.0, normal - threshold)
     return xp.sum(xp.clip(elementwise_gap(p, y, above), 0, xp.inf), axis=-1)
 
 

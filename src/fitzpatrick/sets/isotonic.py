@@ -106,7 +106,7 @@ def _block_begin(starts: Array) -> Array:
     """The index at which the block of each entry begins."""
     xp = namespace(starts)
     indices = class_indices(starts)
-    places = xp.where(starts, indices, xp.zeros_like(indices))
+    places = xp.where(starts, indices, 0)
     if is_jax(starts):
         from jax import lax
 

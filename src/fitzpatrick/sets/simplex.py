@@ -11,7 +11,7 @@ from .product import Orthant
 
 def _positive_part(s: Array) -> Array:
     xp = namespace(s)
-    return xp.where(s < 0, xp.zeros_like(s), s)
+    return xp.where(s < 0, 0.0, s)
 
 
 def _positive_part_and_slope(s: Array) -> tuple[Array, Array]:
@@ -57,7 +57,7 @@ class Simplex(ConvexSet):
         xp = namespace(theta)
         best = xp.argmax(theta, axis=-1, keepdims=True)
         p = xp.astype(class_indices(theta) == best, theta.dtype)
-        return xp.where(xp.isnan(row_max(theta)), xp.full_like(p, xp.nan), p)
+        return xp.where(xp.isnan(row_max(theta)), xp.nan, p)
 
     def contains(self, x: Array) -> Array:
         x = as_real(x, "x")
