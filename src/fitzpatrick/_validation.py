@@ -41,7 +41,7 @@ def as_scores(theta: Any, name: str = "theta") -> tuple[Array, Restore]:
         )
     working = working_precision(theta)
     if working is theta and theta.ndim > 1:
-        return theta, _unchanged
+        return theta, lambda out: out
     dtype = theta.dtype
 
     def restore(out: Array) -> Array:
@@ -49,10 +49,6 @@ def as_scores(theta: Any, name: str = "theta") -> tuple[Array, Restore]:
         return out[()] if is_numpy(out) and out.ndim == 0 else out
 
     return working, restore
-
-
-def _unchanged(out: Array) -> Array:
-    return out
 
 
 def as_points(y: Any, domain: ConvexSet, name: str) -> tuple[Array, Restore]:

@@ -218,6 +218,7 @@ class Bernoulli(SeparableRegularizer):
     """
 
     domain: ConvexSet = Box(0.0, 1.0)
+    has_kinks = False
 
     def __post_init__(self) -> None:
         if self.domain != Box(0.0, 1.0):
@@ -225,10 +226,6 @@ class Bernoulli(SeparableRegularizer):
 
     def __repr__(self) -> str:
         return "Bernoulli()" if self.is_entrywise else f"Bernoulli(domain={self.domain!r})"
-
-    @property
-    def has_kinks(self) -> bool:
-        return False
 
     def potential(self, y: Array) -> Array:
         xp = namespace(y)

@@ -482,6 +482,7 @@ class Chain(Regularizer):
     base: Regularizer
     order: int
     formulas: Callable[[Array], Any] = field(init=False, repr=False, compare=False)
+    max_tightness = 1.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "formulas", self.base.chain)
@@ -501,10 +502,6 @@ class Chain(Regularizer):
     @property
     def entmax_alpha(self) -> float | None:
         return self.base.entmax_alpha
-
-    @property
-    def max_tightness(self) -> float:
-        return 1.0
 
     def potential(self, y: Array) -> Array:
         return self.base.potential(y)

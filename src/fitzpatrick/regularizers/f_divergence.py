@@ -32,7 +32,7 @@ import numpy as np
 
 from .._array import Array, as_library, inner, namespace, precision_bits, row_max
 from .._root import newton_steps
-from ..sets import ConvexSet, Simplex
+from ..sets import Simplex
 from ..special import expm1_minus_x, sigmoid, softplus
 from ._base import Elementwise, SeparableRegularizer, Solution
 from .negentropy import Negentropy, entropy_terms
@@ -224,15 +224,11 @@ class ScaledFormulas(Elementwise):
     q: Array | float
     level: Array  # s where an entry is one
     spread: float  # log₂ of the largest q over the least
-    length: float  # how near an entry of one may be to the end of f', but 1 at most
+    bend: float = 1.0  # how near an entry of one may be to the end of f', but 1 at most
 
     @property
     def power(self) -> float:
         return self.base.power
-
-    @property
-    def bend(self) -> float:
-        return self.length
 
     def start(self, theta: Array) -> Array:
         # there the largest entry alone is one
@@ -293,6 +289,7 @@ class FDivergence(SeparableRegularizer):
     reference: Any = 1.0
     alpha: float | None = None
     _range: tuple[float, float] = field(default=(1.0, 1.0), init=False, repr=False)
+    domain = Simplex()
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -331,10 +328,6 @@ class FDivergence(SeparableRegularizer):
 
     def __hash__(self) -> int:
         return hash((self.kind, self.alpha, np.asarray(self.reference).tobytes()))
-
-    @property
-    def domain(self) -> ConvexSet:
-        return Simplex()
 
     @property
     def _order(self) -> tuple[float, float] | None:

@@ -39,14 +39,11 @@ class Indicator(Regularizer):
     """
 
     domain: ConvexSet = Simplex()
+    has_curvature = False
 
     @property
     def is_row_wise(self) -> bool:
         return self.domain.coordinates is not None
-
-    @property
-    def has_curvature(self) -> bool:
-        return False
 
     def potential(self, y: Array) -> Array:
         return namespace(y).zeros_like(y[..., 0])

@@ -178,39 +178,18 @@ class NegentropyLabelSolution(Solution):
         return coupled_product(self.slope(), v)
 
 
-def solve_negentropy_labels(labels: Array, theta: Array, tightness: float) -> Solution:
-    """The solution at y = e_label; a class with score −∞ takes no part."""
-    is_label = mark_labels(labels, theta)
-    top = row_max(theta)
-    weights = _other_weights(is_label, theta - top)
-    lead = at_labels(theta, labels) - top
-    return _solve_labels(is_label, weights, lead, row_sum(weights), tightness)
-
-
-def solve_negentropy_shard_labels(
-    labels: Array, theta: Array, tightness: float, shard: Shard
-) -> tuple[Array, Array]:
-    """The loss and the gradient where ``theta`` holds a part of the classes."""
-    xp = namespace(theta)
-    is_label = shard.mark_labels(labels, theta)
-    theta = theta - shard.max(row_max(theta))
-    weights = _other_weights(is_label, theta)
-    own_lead = row_sum(xp.where(is_label, theta, 0.0))
-    sums = shard.sum(xp.concat([row_sum(weights), own_lead], axis=-1))
-    solution = _solve_labels(is_label, weights, sums[..., 1:], sums[..., :1], tightness)
-    return solution.value(), solution.gradient()
-
-
-def _other_weights(is_label: Array, shifted: Array) -> Array:
-    """The weights exp(θ_i − max) of the classes i ≠ j, and 0 for the label."""
-    xp = namespace(shifted)
-    return xp.where(is_label, 0.0, xp.exp(shifted))
-
-
 def _solve_labels(
     is_label: Array, weights: Array, lead: Array, total: Array, tightness: float
 ) -> Solution:
-    """The solution from the weights, their total, and by what the label leads the maximum."""
+    """The solution at y = e_label; a class with score −∞ takes no part.
+
+    Args:
+        is_label: the mask of the labels.
+        weights: exp(θ_i − max) of the classes i ≠ j, and 0 for the label.
+        lead: by what the label leads the maximum.
+        total: Σ weights.
+        tightness: c.
+    """
     xp = namespace(weights)
     difference = xp.log(total) - lead
     if tightness == 0:
@@ -283,6 +262,7 @@ class Negentropy(SeparableRegularizer):
     """
 
     domain: ConvexSet = Simplex()
+    has_kinks = False
 
     def __post_init__(self) -> None:
         domain = self.domain.matrices if isinstance(self.domain, Flat) else self.domain
@@ -299,10 +279,6 @@ class Negentropy(SeparableRegularizer):
     @property
     def entmax_alpha(self) -> float | None:
         return 1.0 if type(self) is Negentropy and self.is_coupled else None
-
-    @property
-    def has_kinks(self) -> bool:
-        return False
 
     def potential(self, y: Array) -> Array:
         xp = namespace(y)
@@ -354,11 +330,22 @@ class Negentropy(SeparableRegularizer):
         return negentropy_probabilities(theta, tightness)
 
     def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:
-        return solve_negentropy_labels(labels, theta, tightness)
+        xp, top = namespace(theta), row_max(theta)
+        is_label = mark_labels(labels, theta)
+        weights = xp.where(is_label, 0.0, xp.exp(theta - top))
+        lead = at_labels(theta, labels) - top
+        return _solve_labels(is_label, weights, lead, row_sum(weights), tightness)
 
     def solve_shard_labels(
         self, labels: Array, theta: Array, tightness: float, shard: Shard
     ) -> tuple[Array, Array]:
         if not self.is_coupled:
             return super().solve_shard_labels(labels, theta, tightness, shard)
-        return solve_negentropy_shard_labels(labels, theta, tightness, shard)
+        xp = namespace(theta)
+        is_label = shard.mark_labels(labels, theta)
+        theta = theta - shard.max(row_max(theta))
+        weights = xp.where(is_label, 0.0, xp.exp(theta))
+        own_lead = row_sum(xp.where(is_label, theta, 0.0))
+        sums = shard.sum(xp.concat([row_sum(weights), own_lead], axis=-1))
+        solution = _solve_labels(is_label, weights, sums[..., 1:], sums[..., :1], tightness)
+        return solution.value(), solution.gradient()

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from .._array import Array, inner, namespace, quiet, row_max, row_sum
 from .._root import newton_steps, shift_to_root
-from ..sets import ConvexSet, Simplex
+from ..sets import Simplex
 from ._base import PointSolution, Regularizer, Solution
 
 
@@ -99,14 +99,11 @@ class Norm(Regularizer):
     """
 
     alpha: float = 2.0
+    domain = Simplex()
 
     def __post_init__(self) -> None:
         if not 1 < self.alpha < math.inf:
             raise ValueError(f"alpha must be a finite number above 1, got {self.alpha}")
-
-    @property
-    def domain(self) -> ConvexSet:
-        return Simplex()
 
     def potential(self, y: Array) -> Array:
         return _norm(y, self.alpha)[..., 0]

@@ -33,10 +33,7 @@ class SquaredFormulas(Elementwise):
     y: Array
     domain: ProductSet
     tightness: float
-
-    @property
-    def power(self) -> float:
-        return 1.0
+    power = 1.0
 
     def start(self, theta: Array) -> Array:
         # there the largest entry of the projection alone is one
@@ -95,6 +92,7 @@ class SquaredNorm(SeparableRegularizer):
     """
 
     domain: ConvexSet = Reals()
+    order_is_tightness = True
 
     @property
     def is_row_wise(self) -> bool:
@@ -112,10 +110,6 @@ class SquaredNorm(SeparableRegularizer):
     @property
     def has_kinks(self) -> bool:
         return self.domain != Reals()
-
-    @property
-    def order_is_tightness(self) -> bool:
-        return True
 
     def potential(self, y: Array) -> Array:
         return inner(y, y) / 2

@@ -36,7 +36,7 @@ from typing import Any
 
 from .._array import Array, inner, namespace, precision_bits, quiet, row_max, row_sum
 from .._root import newton_steps, shift_to_root
-from ..sets import ConvexSet, Simplex
+from ..sets import Simplex
 from ..special import expm1_minus_x, softplus
 from ._base import Elementwise, SeparableRegularizer, family
 from .chain import EntropyChain, TsallisChain
@@ -243,10 +243,7 @@ class Entmax15Formulas(Elementwise):
 
     y: Array
     tightness: float
-
-    @property
-    def power(self) -> float:
-        return 0.5
+    power = 0.5
 
     @property
     def _reach(self) -> float:
@@ -405,14 +402,11 @@ class Tsallis(SeparableRegularizer):
     """
 
     alpha: float = 1.5
+    domain = Simplex()
 
     def __post_init__(self) -> None:
         if not 1 <= self.alpha <= 2:
             raise ValueError(f"Tsallis needs 1 <= alpha <= 2, got {self.alpha}")
-
-    @property
-    def domain(self) -> ConvexSet:
-        return Simplex()
 
     @property
     def _limit(self) -> SeparableRegularizer | None:

@@ -181,9 +181,6 @@ class ProductSet(ConvexSet):
         lower, upper = self.bounds
         return namespace(x).isfinite(x) & (x >= lower) & (x <= upper)
 
-    def normal_gap(self, y: Array, p: Array, normal: Array) -> Array:
-        return namespace(y).sum(elementwise_gap(p, y, normal), axis=-1)
-
     def project_derivative(self, x: Array, v: Array) -> Array:
         return namespace(x).where(self.is_interior(x), v, 0.0)
 
