@@ -225,6 +225,11 @@ def inner(x: Array, theta: Array) -> Array:
     return xp.sum(xp.where(x == 0, 0.0, x * theta), axis=-1)
 
 
+def positive_part(x: Array) -> Array:
+    """max(x, 0), entry by entry, with the derivative 1 at 0; NaN stays."""
+    return namespace(x).where(x < 0, 0.0, x)
+
+
 def coupled_product(d: Array, v: Array) -> Array:
     """(diag(d) − ddᵀ/⟨d, 1⟩) v along the last axis, the Jacobian where entries share one τ."""
     return d * (v - row_sum(d * v) / row_sum(d))

@@ -21,7 +21,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from .._array import (
     Array,
@@ -223,8 +222,8 @@ class Regularizer(ABC):
         return not self.has_curvature
 
     @property
-    def chain(self) -> Callable[[Array], Any]:
-        """Makes the formulas of the losses of order n at targets y; raises if Ω has none."""
+    def chain(self) -> Callable[..., Solution]:
+        """The solution for (Ω, y, θ, n) of the loss of order n; raises if Ω has none."""
         raise TypeError(f"{self!r} has no losses of order n; leave order out and give tightness=")
 
     @property

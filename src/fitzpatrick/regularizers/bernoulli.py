@@ -12,7 +12,6 @@ absent, and the root is a Wright omega function.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from .._array import Array, inner, namespace, precision_bits, row_max
 from .._root import shift_to_total
@@ -28,7 +27,7 @@ from ._base import (
     check_domain,
 )
 from ._probabilities import coin_probabilities
-from .chain import EntropyChain
+from .chain import EntropyChain, solve_chain
 from .negentropy import Negentropy, entropy_terms, kl_terms
 
 # Steps of Halley's method, by bits of precision: as many as any score, target and tightness needed
@@ -157,35 +156,28 @@ class CoupledCoinFormulas(CoinFormulas):
         return p, _not_all_zero(d)
 
 
-@dataclass(frozen=True, eq=False)
-class CoinChain:
-    """The formulas of order n: a coin is a row of two classes, with the scores θ and 0."""
+def solve_coin_chain(_: Regularizer, y: Array, theta: Array, order: int) -> Solution:
+    """The solution of order n: a coin is a row of two classes, with the scores θ and 0."""
+    xp, zero = namespace(theta), namespace(theta).zeros_like(theta)
 
-    y: Array
+    def pair(heads: Array, tails: Array) -> Array:
+        return xp.stack([heads, tails], axis=-1)
 
-    def solve(self, base: Regularizer, theta: Array, order: int) -> Solution:
-        del base
-        xp, y = namespace(theta), self.y
-        zero = xp.zeros_like(theta)
+    scores = pair(xp.minimum(theta, zero), xp.minimum(-theta, zero))
+    two = solve_chain(EntropyChain, Negentropy(), pair(y, 1 - y), scores, order)
+    p = two.y_star
 
-        def pair(heads: Array, tails: Array) -> Array:
-            return xp.stack([heads, tails], axis=-1)
+    def of_heads(changes: Array) -> Array:
+        """The change of p, read off the less likely side, which has more digits."""
+        return xp.where(p[..., 0] < p[..., 1], changes[..., 0], -changes[..., 1])
 
-        scores = pair(xp.minimum(theta, zero), xp.minimum(-theta, zero))
-        two = EntropyChain(pair(y, 1 - y)).solve(Negentropy(), scores, order)
-        p = two.y_star
-
-        def of_heads(changes: Array) -> Array:
-            """The change of p, read off the less likely side, which has more digits."""
-            return xp.where(p[..., 0] < p[..., 1], changes[..., 0], -changes[..., 1])
-
-        return PointSolution(
-            y,
-            p[..., 0],
-            lambda: xp.sum(two.value(), axis=-1),
-            lambda v: of_heads(two.hessian_product(pair(v, zero))),
-            own_gradient=of_heads(two.gradient()),
-        )
+    return PointSolution(
+        y,
+        p[..., 0],
+        lambda: xp.sum(two.value(), axis=-1),
+        lambda v: of_heads(two.hessian_product(pair(v, zero))),
+        own_gradient=of_heads(two.gradient()),
+    )
 
 
 @dataclass(frozen=True)
@@ -270,8 +262,8 @@ class Bernoulli(SeparableRegularizer):
         return sigmoid(theta) if tightness == 0 else coin_probabilities(theta, tightness)
 
     @property
-    def chain(self) -> Callable[[Array], Any]:
-        return CoinChain if self.is_entrywise else super().chain
+    def chain(self) -> Callable[..., Solution]:
+        return solve_coin_chain if self.is_entrywise else super().chain
 
     def solve_conjugate(self, theta: Array) -> Array:
         if not self.is_entrywise:

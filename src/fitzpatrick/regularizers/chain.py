@@ -34,6 +34,7 @@ from .._array import (
     is_jax,
     may_stop_early,
     namespace,
+    positive_part,
     precision_bits,
     row_max,
     row_sum,
@@ -107,10 +108,6 @@ class ChainFormulas(ABC):
     def move(self, w: Array, step: Array) -> Array:
         """w of all stages after a Newton step in their scores."""
         return w + step
-
-    def solve(self, base: Regularizer, theta: Array, order: int) -> Solution:
-        """The chain of an order from y to θ, of the regularizer that has the formulas."""
-        return solve_chain(base, self, theta, order, is_coupled=not base.domain.is_product)
 
 
 def _stages(first: Array, later: Array) -> Array:
@@ -320,8 +317,8 @@ class ChainSolution(Solution):
         xp = namespace(self.w)
         terms = xp.sum(self.formulas.gap(self.w) * self.pulls, axis=0)
         at_mask = xp.where(self.y > 0, xp.full_like(self.y, xp.inf), xp.zeros_like(self.y))
-        value = xp.sum(xp.where(self.is_masked, at_mask, terms), axis=-1)
-        return xp.where(value < 0, 0.0, value)  # by a rounding error
+        # a rounding error may be negative
+        return positive_part(xp.sum(xp.where(self.is_masked, at_mask, terms), axis=-1))
 
     def hessian_product(self, v: Array) -> Array:
         xp = namespace(v)
@@ -389,10 +386,14 @@ def _repeat(
 
 
 def solve_chain(
-    base: Regularizer, formulas: ChainFormulas, theta: Array, order: int, is_coupled: bool
+    make_formulas: Callable[[Array], ChainFormulas],
+    base: Regularizer,
+    y: Array,
+    theta: Array,
+    order: int,
 ) -> ChainSolution:
     """The chain of an order from y to θ."""
-    xp, y = namespace(theta), formulas.y
+    xp, formulas, is_coupled = namespace(theta), make_formulas(y), not base.domain.is_product
     given = theta = theta - row_max(theta) if is_coupled else theta
     shares = [xp.full_like(theta, i / order) for i in range(1, order)]
     points = formulas.geodesic(base.solve_link(theta), xp.stack(shares))
@@ -481,11 +482,11 @@ class Chain(Regularizer):
 
     base: Regularizer
     order: int
-    formulas: Callable[[Array], Any] = field(init=False, repr=False, compare=False)
+    solve_chain: Callable[..., Solution] = field(init=False, repr=False, compare=False)
     max_tightness = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "formulas", self.base.chain)
+        object.__setattr__(self, "solve_chain", self.base.chain)
 
     @property
     def domain(self) -> ConvexSet:
@@ -541,8 +542,7 @@ class Chain(Regularizer):
         # a subnormal target counts as zero, which moves the loss by no digit
         least = float(xp.finfo(y.dtype).smallest_normal)
         y = xp.where(xp.abs(y) < least, 0.0, y)
-        solution: Solution = self.formulas(y).solve(self.base, theta, self.order)
-        return solution
+        return self.solve_chain(self.base, y, theta, self.order)
 
     def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:
         if self._is_base(tightness):

@@ -26,7 +26,7 @@ where :math:`r = e^d` for c = 0. The others share what is left in the ratios of
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 from .._array import Array, coupled_product, inner, namespace, precision_bits, row_max, row_sum
 from ..sets import Birkhoff, ConvexSet, Flat, Orthant, Simplex, Transport
@@ -42,7 +42,7 @@ from ._base import (
     mark_labels,
 )
 from ._probabilities import negentropy_probabilities
-from .chain import EntropyChain
+from .chain import EntropyChain, solve_chain
 from .sinkhorn import solve_matrices
 
 # Newton steps for τ at c <= 1, by bits of precision: one more than was ever needed in a search
@@ -321,8 +321,8 @@ class Negentropy(SeparableRegularizer):
         return p / (1 + tightness * y / safe)
 
     @property
-    def chain(self) -> Callable[[Array], Any]:
-        return EntropyChain if self.is_row_wise else super().chain
+    def chain(self) -> Callable[..., Solution]:
+        return partial(solve_chain, EntropyChain) if self.is_row_wise else super().chain
 
     def solve_probabilities(self, theta: Array, tightness: float) -> Array:
         if tightness == 0 or not self.is_coupled:

@@ -12,7 +12,7 @@ Jacobian of the link follows from p alone: with
 import math
 from dataclasses import dataclass
 
-from .._array import Array, inner, namespace, quiet, row_max, row_sum
+from .._array import Array, inner, namespace, positive_part, quiet, row_max, row_sum
 from .._root import newton_steps, shift_to_root
 from ..sets import Simplex
 from ._base import PointSolution, Regularizer, Solution
@@ -80,9 +80,7 @@ def normmax_alpha_slope(p: Array, alpha: Array | float) -> Array:
 
 def _gap(y: Array, s: Array, alpha: float) -> Array:
     """The loss: at least 0 by Hölder's inequality, since the q-norm of (s)₊ is 1."""
-    gap = _norm(y, alpha)[..., 0] - inner(y, s)
-    xp = namespace(gap)
-    return xp.where(gap < 0, 0.0, gap)
+    return positive_part(_norm(y, alpha)[..., 0] - inner(y, s))
 
 
 @dataclass(frozen=True)

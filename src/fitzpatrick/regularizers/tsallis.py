@@ -32,14 +32,22 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
-from .._array import Array, inner, namespace, precision_bits, quiet, row_max, row_sum
+from .._array import (
+    Array,
+    inner,
+    namespace,
+    positive_part,
+    precision_bits,
+    quiet,
+    row_max,
+    row_sum,
+)
 from .._root import newton_steps, shift_to_root
 from ..sets import Simplex
 from ..special import expm1_minus_x, softplus
-from ._base import Elementwise, SeparableRegularizer, family
-from .chain import EntropyChain, TsallisChain
+from ._base import Elementwise, SeparableRegularizer, Solution, family
+from .chain import EntropyChain, TsallisChain, solve_chain
 from .negentropy import Negentropy
 from .squared_norm import SquaredNorm
 
@@ -51,11 +59,6 @@ _ANCHORED = 1 / 8
 _ENTRY_STEPS = {53: 4, 24: 3}
 # Below this (e^t − 1 − t)/t² is 1/2 + t/6 to the last bit.
 _TINY_EXPONENT = 1e-8
-
-
-def _relu(x: Array) -> Array:
-    xp = namespace(x)
-    return xp.where(x < 0, 0.0, x)
 
 
 def anchor_of(beta: float) -> float:
@@ -270,7 +273,7 @@ class Entmax15Formulas(Elementwise):
         q, root = self._root(s), xp.sqrt(y)
         p, gap = q * q, root - q
         # c Q, by the equation of q where p may underflow: its terms have one sign for s < 0
-        depth = xp.where(y > 0, (y - p) * (2 * q + _relu(-s)), 0.0)
+        depth = xp.where(y > 0, (y - p) * (2 * q + positive_part(-s)), 0.0)
         if c == 0:
             divergence = gap * gap * (2 * root + q) * (2 / 3)
             return divergence + xp.where(s < 0, depth, 0.0)
@@ -292,7 +295,7 @@ class Entmax15Formulas(Elementwise):
     def _root(self, s: Array) -> Array:
         """q = √p."""
         if self.tightness == 0:
-            return _relu(0.5 * s)
+            return positive_part(0.5 * s)
         xp = namespace(s)
         # √(s² + 4 (2 + c) c y) without overflow or underflow; s = −∞ masks the entry
         bend = math.sqrt(4 * self._reach * self.tightness) * xp.sqrt(self.y)
@@ -301,18 +304,18 @@ class Entmax15Formulas(Elementwise):
         # by the product of the two roots, without cancellation
         share = bend / xp.where(twice == 0, 1.0, twice)
         smaller = share * bend / (2 * self._reach)
-        return xp.where(s > 0, larger, xp.where(self.y > 0, smaller, _relu(s)))
+        return xp.where(s > 0, larger, xp.where(self.y > 0, smaller, positive_part(s)))
 
 
 class Entmax15ZeroFormulas(Entmax15Formulas):
     """The formulas where y = 0 throughout."""
 
     def point(self, s: Array) -> tuple[Array, Array]:
-        q = _relu(s) / self._reach
+        q = positive_part(s) / self._reach
         return q * q, q * (2 / self._reach)
 
     def terms(self, s: Array) -> Array:
-        q = _relu(s) / self._reach
+        q = positive_part(s) / self._reach
         return q * q * q * (self._reach / 3)
 
 
@@ -462,8 +465,9 @@ class Tsallis(SeparableRegularizer):
         return self.alpha == 2
 
     @property
-    def chain(self) -> Callable[[Array], Any]:
-        return EntropyChain if self.alpha == 1 else partial(TsallisChain, beta=self.alpha - 1)
+    def chain(self) -> Callable[..., Solution]:
+        tsallis = partial(TsallisChain, beta=self.alpha - 1)
+        return partial(solve_chain, EntropyChain if self.alpha == 1 else tsallis)
 
     def solve_probabilities(self, theta: Array, tightness: float) -> Array:
         if self._limit is not None:

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from enum import Enum
 from typing import ClassVar
 
-from .._array import Array, as_real, eps, is_jax, namespace
+from .._array import Array, as_real, eps, is_jax, namespace, positive_part
 
 
 class ConvergenceError(RuntimeError):
@@ -93,9 +93,8 @@ class ConvexSet(ABC):
         The default drops a negative rounding error. A set that can write the gap as a sum of
         non-negative terms should do so.
         """
-        xp = namespace(y)
-        gap = xp.sum(elementwise_gap(p, y, normal), axis=tuple(range(-self.n_axes, 0)))
-        return xp.where(gap < 0, 0.0, gap)
+        gaps = elementwise_gap(p, y, normal)
+        return positive_part(namespace(y).sum(gaps, axis=tuple(range(-self.n_axes, 0))))
 
     def project_derivative(self, x: Array, v: Array) -> Array:
         """Directional derivative of the projection at x along v.

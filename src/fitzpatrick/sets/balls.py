@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .._array import Array, as_real, inner, namespace, quiet, row_max, row_sum
+from .._array import Array, as_real, inner, namespace, positive_part, quiet, row_max, row_sum
 from ._base import ConvexSet, membership_tolerance
 from .simplex import Simplex
 
@@ -57,10 +57,8 @@ class L2Ball(_Ball):
 
     def normal_gap(self, y: Array, p: Array, normal: Array) -> Array:
         # r‖n‖ − ⟨y, n⟩ = ‖n‖/(2r) (‖p − y‖² + r² − ‖y‖²) where ‖p‖ = r
-        xp = namespace(y)
         distance = p - y
-        slack = self.radius**2 - inner(y, y)
-        slack = xp.where(slack < 0, 0.0, slack)  # y may sit on the sphere
+        slack = positive_part(self.radius**2 - inner(y, y))  # y may sit on the sphere
         return self._norm(normal)[..., 0] / (2 * self.radius) * (inner(distance, distance) + slack)
 
     def project_derivative(self, x: Array, v: Array) -> Array:
@@ -123,8 +121,7 @@ class L1Ball(_Ball):
         # r max|n| − ⟨y, n⟩ = max|n| (r − ‖y‖₁) + Σ (max|n| |y_i| − n_i y_i)
         xp = namespace(y)
         top = xp.max(xp.abs(normal), axis=-1, keepdims=True)
-        slack = self.radius - row_sum(xp.abs(y))
-        slack = xp.where(slack < 0, 0.0, slack)
+        slack = positive_part(self.radius - row_sum(xp.abs(y)))
         gaps = xp.abs(y) * (top - xp.sign(y) * normal)
         return (top * slack)[..., 0] + xp.sum(xp.where(y == 0, 0.0, gaps), axis=-1)
 

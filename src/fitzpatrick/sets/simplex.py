@@ -3,19 +3,14 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .._array import Array, as_real, class_indices, namespace, quiet, row_max
+from .._array import Array, as_real, class_indices, namespace, positive_part, quiet, row_max
 from .._root import piecewise_linear_steps, shift_to_root
 from ._base import ConvexSet, ProductSet, elementwise_gap, membership_tolerance
 from .product import Orthant
 
 
-def _positive_part(s: Array) -> Array:
-    xp = namespace(s)
-    return xp.where(s < 0, 0.0, s)
-
-
 def _positive_part_and_slope(s: Array) -> tuple[Array, Array]:
-    return _positive_part(s), namespace(s).astype(s > 0, s.dtype)
+    return positive_part(s), namespace(s).astype(s > 0, s.dtype)
 
 
 @dataclass(frozen=True)
@@ -50,7 +45,7 @@ class Simplex(ConvexSet):
         shifted = x - row_max(x)
         start = -xp.ones_like(shifted[..., :1])  # the largest entry alone would be one
         steps = piecewise_linear_steps(shifted)
-        return _positive_part(shift_to_root(_positive_part_and_slope, shifted, start, 1.0, steps))
+        return positive_part(shift_to_root(_positive_part_and_slope, shifted, start, 1.0, steps))
 
     def maximize(self, theta: Array) -> Array:
         theta = as_real(theta, "theta")
