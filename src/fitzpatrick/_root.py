@@ -262,16 +262,13 @@ def shift_to_total(
     return s - xp.where(is_short & (rise > 0), move, 0.0)
 
 
-Sums = Callable[[Array], Array]
-
-
 def shift_shard_to_root(
     point: Callable[[Array], tuple[Array, Array]],
     theta: Array,
     bracket: tuple[Array, Array | None],
     power: Array | float,
     steps: int,
-    sum_shards: Sums,
+    sum_shards: Callable[[Array], Array],
 ) -> Array:
     """s = θ − τ for scores θ that are a part of the classes, from sums over all parts.
 

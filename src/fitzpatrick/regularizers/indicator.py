@@ -2,6 +2,7 @@ r"""The indicator of a set, :math:`\Omega = \iota_C`: the perceptron loss at eve
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from .._array import Array, inner, namespace, row_max, row_sum
 from ..sets import ConvexSet, Simplex
@@ -75,14 +76,10 @@ class Indicator(Regularizer):
     def _solution(
         self, y: Array, theta: Array, p: Array, value: Callable[[], Array]
     ) -> PointSolution:
-        """Where p is locally constant in θ the Hessian is zero."""
-
-        def slope() -> Array | None:
+        def slope() -> Array | None:  # zero where p is locally constant in θ
             return namespace(theta).zeros_like(theta) if self.domain.coordinates else None
 
-        def product(v: Array) -> Array:
-            return self.domain.maximize_derivative(theta, v)
-
+        product = partial(self.domain.maximize_derivative, theta)
         return PointSolution(y, p, value, product, slope)
 
     def solve_link(self, theta: Array) -> Array:

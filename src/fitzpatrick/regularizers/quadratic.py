@@ -82,8 +82,10 @@ class Quadratic(Regularizer):
     def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
         scale, link = 1 + tightness, self._unapply(theta)
         p, gradient = tightness / scale * y + link / scale, (link - y) / scale
-
-        def value() -> Array:
-            return scale * self.potential(gradient)
-
-        return PointSolution(y, p, value, lambda v: self._unapply(v) / scale, own_gradient=gradient)
+        return PointSolution(
+            y,
+            p,
+            lambda: scale * self.potential(gradient),
+            lambda v: self._unapply(v) / scale,
+            own_gradient=gradient,
+        )

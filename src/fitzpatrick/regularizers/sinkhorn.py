@@ -7,12 +7,12 @@ well: the Kullback-Leibler divergence for c = 0 and :math:`\chi^2(Y \| P)` for c
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from .._array import Array, namespace
 from .._root import newton_step, solve_tau
 from ..sets import Flat
 from ..sets.potentials import Entries, solve_potentials, tangent
-from ..sets.transport import MarginalSet
 from ._base import Elementwise, PointSolution, Solution
 
 # Sweeps of Sinkhorn's algorithm before Newton's method.
@@ -66,17 +66,14 @@ def solve_matrices(
     kernel: Elementwise, y: Array, theta: Array, tightness: float, domain: Flat
 ) -> Solution:
     """The solution at vectors y and θ, for the kernel of the matrices of y: s = θ − u − v."""
-    matrices, scores = domain.matrices, domain.unfold(theta)
-    if not isinstance(matrices, MarginalSet):
-        raise TypeError(f"the negentropy is defined on Birkhoff() and Transport(), got {matrices}")
+    matrices: Any = domain.matrices  # Birkhoff() or Transport(), which the negentropy checks
+    scores = domain.unfold(theta)
     entries = EntropyEntries(kernel, domain.unfold(y), tightness)
     s = solve_potentials(entries, scores, *matrices.marginals(scores))
     p, d = entries.point(s)
-
-    def product(v: Array) -> Array:
-        return domain.fold(tangent(d, domain.unfold(v)))
-
-    def value() -> Array:
-        return namespace(s).sum(kernel.terms(s), axis=(-2, -1))
-
-    return PointSolution(y, domain.fold(p), value, product)
+    return PointSolution(
+        y,
+        domain.fold(p),
+        lambda: namespace(s).sum(kernel.terms(s), axis=(-2, -1)),
+        lambda v: domain.fold(tangent(d, domain.unfold(v))),
+    )

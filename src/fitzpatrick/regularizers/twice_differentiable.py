@@ -11,6 +11,7 @@ by Newton's method with backtracking, row by row. The loss is D + c (Q − D), w
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 
 import numpy as np
 
@@ -133,9 +134,7 @@ class TwiceDifferentiable(Regularizer):
             rest = self.gradient(p) - theta
             return rest if tightness == 0 else rest + tightness * _apply(self.hessian(p), p - y)
 
-        def jacobian(p: Array) -> Array:
-            return _symmetric_jacobian(residual, p, self.domain)
-
+        jacobian = partial(_symmetric_jacobian, residual, self.domain)
         derivative = self.hessian if tightness == 0 else jacobian
         p = self._newton(residual, derivative, y, theta)
         loss = self.potential_divergence(y, p) if tightness != 1 else xp.zeros_like(theta[..., 0])
@@ -217,11 +216,10 @@ def _regular(matrix: Array) -> Array:
     size = xp.max(xp.abs(matrix), axis=(-2, -1), keepdims=True)
     raised = xp.where(is_diagonal, matrix + eps(matrix) * (1e-8 + size), matrix)
     # rows without an answer must not stop the others: NumPy refuses a singular or infinite matrix
-    unit = xp.astype(is_diagonal, matrix.dtype) + xp.zeros_like(matrix)
-    return xp.where(xp.isfinite(size), raised, unit)
+    return xp.where(xp.isfinite(size), raised, xp.astype(is_diagonal, matrix.dtype))
 
 
-def _symmetric_jacobian(residual: Callable[[Array], Array], p: Array, domain: ConvexSet) -> Array:
+def _symmetric_jacobian(residual: Callable[[Array], Array], domain: ConvexSet, p: Array) -> Array:
     """Jacobian by central differences inside the domain, all columns in one call."""
     xp = namespace(p)
     k = p.shape[-1]

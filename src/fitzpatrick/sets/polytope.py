@@ -272,11 +272,9 @@ class Polytope(ConvexSet):
         """The part of v along the face that the active vertices span."""
 
         def projectors(rows: FloatArray) -> FloatArray:
-            bases = [np.linalg.qr((s.vertices[1:] - s.vertices[0]).T)[0] for s in active(rows)]
+            active = self._certified(rows).active
+            bases = [np.linalg.qr((s.vertices[1:] - s.vertices[0]).T)[0] for s in active]
             return np.stack([basis @ basis.T for basis in bases])
-
-        def active(rows: FloatArray) -> tuple[ActiveSet, ...]:
-            return self._certified(rows).active
 
         k = x.shape[-1]
         matrix = on_host(_by_rows(projectors, (k, k)), x, (k, k))

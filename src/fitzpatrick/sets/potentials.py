@@ -118,9 +118,9 @@ def solve_sums(d: Array, r: Array, q: Array, damping: Array | float = 0.0) -> tu
     # the Laplacian alone is singular: potentials are known up to a constant
     least = 4 * eps(d) * xp.max(degree, axis=-1, keepdims=True)
     raised = degree + least + damping + float(xp.finfo(d.dtype).smallest_normal)
-    laplacian = xp.where(is_diagonal, raised[..., None] + xp.zeros_like(edges), -edges)
+    laplacian = xp.where(is_diagonal, raised[..., None], -edges)
     is_finite = xp.all(xp.isfinite(laplacian), axis=(-2, -1), keepdims=True)
-    unit = xp.astype(is_diagonal, d.dtype) + xp.zeros_like(laplacian)
+    unit = xp.astype(is_diagonal, d.dtype)
     rest = q - _column_sum(share * r[..., None])
     # rows without an answer must not stop the others: NumPy refuses a singular matrix
     beta = xp.linalg.solve(xp.where(is_finite, laplacian, unit), rest[..., None])[..., 0]
