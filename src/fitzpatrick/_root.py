@@ -279,10 +279,9 @@ def shift_shard_to_root(
 
     def sums_at(tau: Array) -> Array:
         """Σ p, then Σ ∂p/∂s over all parts, at m candidates for τ, (…, 2m)."""
-        xp = namespace(tau)
         points = [point(theta - tau[..., i : i + 1]) for i in range(tau.shape[-1])]
         ordered = [row_sum(part) for parts in zip(*points, strict=True) for part in parts]
-        return sum_shards(xp.concat(ordered, axis=-1))
+        return sum_shards(namespace(tau).concat(ordered, axis=-1))
 
     tau, above = bracket
     if above is None:
@@ -329,5 +328,4 @@ def _section(
 
 def _excess(total: Array, power: Array | float) -> Array:
     r""":math:`g^\beta - 1`, or log g, which is convex in τ."""
-    xp = namespace(total)
-    return xp.log(total) if power == 0 else total**power - 1
+    return namespace(total).log(total) if power == 0 else total**power - 1

@@ -104,12 +104,11 @@ class PointSolution(Solution):
 
 def family(divergence: Array, quadratic: Array, tightness: float) -> Array:
     """D + c (Q − D), from D and c Q."""
-    xp = namespace(divergence)
     if tightness <= 1:
         return (1 - tightness) * divergence + quadratic
     excess = quadratic - tightness * divergence
     # both may be infinite, where a class with a target is masked
-    return divergence + xp.where(excess > 0, excess, 0.0)
+    return divergence + namespace(excess).where(excess > 0, excess, 0.0)
 
 
 def minus_target(p: Array, y: Array) -> Array:
@@ -552,15 +551,20 @@ class SeparableRegularizer(Regularizer):
         if not self.has_equal_classes:
             return super().solve_labels(labels, theta, tightness)
         is_label = mark_labels(labels, theta)
-        zero = namespace(theta).zeros_like(theta[..., :1])
 
         def mark(s: Array) -> Array:
             # a compiled loop is faster where it makes the mask than where it reads it
             return mark_labels(labels, s) if is_jax(s) else is_label
 
-        one = self.kernel(zero + 1, tightness)
-        kernel = LabelFormulas(labels, mark, one, self.zero_kernel(zero, tightness))
+        kernel = self._label_kernel(labels, mark, theta, tightness)
         return solve_separable(kernel, is_label, theta, self.domain)
+
+    def _label_kernel(
+        self, labels: Array, mark: Callable[[Array], Array], theta: Array, tightness: float
+    ) -> LabelFormulas:
+        zero = namespace(theta).zeros_like(theta[..., :1])
+        one = self.kernel(zero + 1, tightness)
+        return LabelFormulas(labels, mark, one, self.zero_kernel(zero, tightness))
 
     @property
     def has_probabilities(self) -> bool:
@@ -586,16 +590,11 @@ class SeparableRegularizer(Regularizer):
     ) -> tuple[Array, Array]:
         if not self.has_equal_classes:
             return super().solve_shard_labels(labels, theta, tightness, shard)
-        xp = namespace(theta)
         is_label = shard.mark_labels(labels, theta)
-        zero = xp.zeros_like(theta[..., :1])
-        zero_kernel = self.zero_kernel(zero, tightness)
         # a label of another process is looked up at some class of this one, and not used
-        places = xp.clip(labels - shard.offset, 0, theta.shape[-1] - 1)
-        kernel = LabelFormulas(
-            places, lambda _: is_label, self.kernel(zero + 1, tightness), zero_kernel
-        )
-        return solve_separable_shard(kernel, zero_kernel, is_label, theta, shard)
+        places = namespace(theta).clip(labels - shard.offset, 0, theta.shape[-1] - 1)
+        kernel = self._label_kernel(places, lambda _: is_label, theta, tightness)
+        return solve_separable_shard(kernel, kernel.zero, is_label, theta, shard)
 
 
 def check_vectors(domain: ConvexSet) -> None:

@@ -274,8 +274,7 @@ class Bernoulli(SeparableRegularizer):
         return (CoinFormulas if self.is_entrywise else CoupledCoinFormulas)(y, tightness)
 
     def slope(self, p: Array, y: Array, tightness: float) -> Array:
-        xp = namespace(p)
         rise, fall = _odds_product(p, 1 - p, y, tightness)
-        inside = (p > 0) & (p < 1)
-        d = xp.where(inside, p * (1 - p) / (1 + rise + fall), 0.0)
+        d = p * (1 - p) / (1 + rise + fall)
+        d = namespace(p).where((p > 0) & (p < 1), d, 0.0)
         return d if self.is_entrywise else _not_all_zero(d)

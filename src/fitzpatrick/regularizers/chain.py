@@ -111,8 +111,7 @@ class ChainFormulas(ABC):
 
 
 def _stages(first: Array, later: Array) -> Array:
-    xp = namespace(first)
-    return xp.concat([first[None, ...], later], axis=0)
+    return namespace(first).concat([first[None, ...], later], axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,8 +174,7 @@ class TsallisChain(ChainFormulas):
 
     @property
     def _safe_y(self) -> Array:
-        xp = namespace(self.y)
-        return xp.where(self._has_target, self.y, 1.0)
+        return namespace(self.y).where(self._has_target, self.y, 1.0)
 
     @property
     def _dust(self) -> float:
@@ -305,13 +303,11 @@ class ChainSolution(Solution):
 
     @property
     def y_star(self) -> Array:
-        xp = namespace(self.w)
-        p = self.formulas.point(self.w[-1])[0]
-        return xp.where(self.is_masked, 0.0, p)
+        return namespace(self.w).where(self.is_masked, 0.0, self.formulas.point(self.w[-1])[0])
 
     def gradient(self) -> Array:
-        xp = namespace(self.w)
-        return xp.where(self.is_masked, -self.y, self.formulas.gap(self.w[-1]))
+        gap = self.formulas.gap(self.w[-1])
+        return namespace(gap).where(self.is_masked, -self.y, gap)
 
     def value(self) -> Array:
         xp = namespace(self.w)

@@ -367,8 +367,7 @@ class FDivergence(SeparableRegularizer):
 
     def potential(self, y: Array) -> Array:
         # D(y, q) of the measure itself, whose scores f'(1) are zero
-        xp = namespace(y)
-        return self.potential_divergence(y, self._q(y) * xp.ones_like(y))
+        return self.potential_divergence(y, self._q(y) * namespace(y).ones_like(y))
 
     def potential_gradient(self, z: Array) -> Array:
         r = z / self._q(z)

@@ -27,9 +27,8 @@ def _power(x: Array, exponent: Array | float) -> Array:
 
 def _norm(p: Array, alpha: Array | float) -> Array:
     """‖p‖ of each row, (…, 1); sums of powers below 1 neither overflow nor vanish."""
-    xp = namespace(p)
     top = row_max(p)
-    top = xp.where(top == 0, 1.0, top)  # all of the row is masked
+    top = namespace(p).where(top == 0, 1.0, top)  # all of the row is masked
     return top * row_sum(_power(p / top, alpha)) ** (1 / alpha)
 
 

@@ -187,16 +187,14 @@ class ProductSet(ConvexSet):
         return namespace(y).all(self.is_interior(z) | (y == z), axis=-1)
 
     def violation(self, row: Array) -> str:
-        xp = namespace(row)
         lower, upper = self.bounds
         for i in range(row.shape[0]):
             if not bool(self._is_inside(row[i])):
-                value = "NaN" if bool(xp.isnan(row[i])) else f"{float(row[i]):.10g}"
+                value = "NaN" if math.isnan(row[i]) else f"{float(row[i]):.10g}"
                 return f"entry {i} is {value}, outside [{lower:g}, {upper:g}]"
         return "it is valid"
 
 
 def elementwise_gap(p: Array, y: Array, normal: Array) -> Array:
     """(p − y) · n entry by entry, where 0 · ±∞ counts as 0."""
-    xp = namespace(p)
-    return xp.where((p == y) | (normal == 0), 0.0, (p - y) * normal)
+    return namespace(p).where((p == y) | (normal == 0), 0.0, (p - y) * normal)

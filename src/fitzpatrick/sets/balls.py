@@ -46,9 +46,8 @@ class L2Ball(_Ball):
     @quiet
     def maximize(self, theta: Array) -> Array:
         theta = as_real(theta, "theta")
-        xp = namespace(theta)
         norm = self._norm(theta)
-        return theta / xp.where(norm == 0, 1.0, norm) * self.radius
+        return theta / namespace(theta).where(norm == 0, 1.0, norm) * self.radius
 
     def contains(self, x: Array) -> Array:
         x = as_real(x, "x")

@@ -42,14 +42,8 @@ class ActiveSet(NamedTuple):
     weights: FloatArray
 
 
-class RowProjection(NamedTuple):
-    """The projection of one row, with its certificate."""
-
-    point: FloatArray
-    gap: float
-    status: PolytopeStatus
-    n_calls: int
-    active: ActiveSet
+# Of one row: its point, gap, status, number of calls and active set.
+_RowProjection = tuple[FloatArray, float, PolytopeStatus, int, ActiveSet]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +94,7 @@ def _settle(active: ActiveSet, x: FloatArray) -> ActiveSet:
 
 def _project_row(
     x: FloatArray, start: ActiveSet | None, tolerance: float, max_calls: int
-) -> Generator[FloatArray, FloatArray, RowProjection]:
+) -> Generator[FloatArray, FloatArray, _RowProjection]:
     """Yields directions, is sent the oracle's vertices, and returns the projection."""
     n_calls = 0
     if start is None:
@@ -124,10 +118,10 @@ def _project_row(
                 "minimizer, over one and the same polytope"
             )
         if gap <= tolerance * size:
-            return RowProjection(p, max(gap, 0.0), PolytopeStatus.CONVERGED, n_calls, active)
+            return p, max(gap, 0.0), PolytopeStatus.CONVERGED, n_calls, active
         if is_active or n_calls >= max_calls:
             status = PolytopeStatus.STALLED if is_active else PolytopeStatus.LIMIT
-            return RowProjection(p, gap, status, n_calls, active)
+            return p, gap, status, n_calls, active
         grown = ActiveSet(
             np.concatenate([active.vertices, vertex[None]]), np.append(active.weights, 0.0)
         )
@@ -234,7 +228,7 @@ class Polytope(ConvexSet):
             _project_row(row, active, self.tolerance, self.max_calls)
             for row, active in zip(rows, starts, strict=True)
         ]
-        found: dict[int, RowProjection] = {}
+        found: dict[int, _RowProjection] = {}
         waiting = {i: next(projection) for i, projection in enumerate(projections)}
         while waiting:
             vertices = self._ask(np.stack(list(waiting.values())))

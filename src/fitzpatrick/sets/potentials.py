@@ -20,7 +20,7 @@ from abc import ABC, abstractmethod
 from enum import Enum
 from typing import ClassVar, NamedTuple
 
-from .._array import Array, class_indices, eps, is_concrete, namespace, without_derivatives
+from .._array import Array, class_indices, eps, is_concrete, namespace, row_sum, without_derivatives
 from .._root import State, iterate
 from ._base import raise_unless
 
@@ -131,10 +131,9 @@ def solve_sums(d: Array, r: Array, q: Array, damping: Array | float = 0.0) -> tu
 
 def tangent(d: Array, w: Array) -> Array:
     """The derivative of P along w: d ⊙ (w − α − β), which leaves all sums as they are."""
-    xp = namespace(d)
     for _ in range(2):  # the second time for the digits that the raised diagonal costs
         weighted = d * w
-        alpha, beta = solve_sums(d, xp.sum(weighted, axis=-1), _column_sum(weighted))
+        alpha, beta = solve_sums(d, row_sum(weighted)[..., 0], _column_sum(weighted))
         w = w - alpha[..., None] - beta[..., None, :]
     return d * w
 

@@ -41,9 +41,8 @@ class Simplex(ConvexSet):
     @quiet
     def project(self, x: Array) -> Array:
         x = as_real(x, "x")
-        xp = namespace(x)
         shifted = x - row_max(x)
-        start = -xp.ones_like(shifted[..., :1])  # the largest entry alone would be one
+        start = -namespace(x).ones_like(shifted[..., :1])  # the largest entry alone would be one
         steps = piecewise_linear_steps(shifted)
         return positive_part(shift_to_root(_positive_part_and_slope, shifted, start, 1.0, steps))
 
