@@ -244,8 +244,7 @@ def without_derivatives(x: Array) -> Array:
 
 def with_derivative(p: Array, x: Array, product: Callable[[Array], Array]) -> Array:
     """p, which an iteration found from x, with the derivative v ↦ J v attached."""
-    is_followed = is_jax(x) or (is_torch(x) and x.requires_grad)
-    if not is_followed:
+    if not (is_jax(x) or (is_torch(x) and x.requires_grad)):
         return p
     xp = namespace(x)
     step = x - without_derivatives(x)  # zero, with the derivative of x

@@ -283,9 +283,6 @@ def read_number(x: Any, name: str, why_no_gradient: str = "") -> Any:
     return x.item()
 
 
-_RUNS_AWAY = ": the loss decreases in it, so that training would drive it to infinity"
-
-
 # The range that every engine can hold in both precisions, besides 0: below it, products with tiny
 # targets underflow in float32, and above it losses have lost half of the digits of float32.
 MIN_TIGHTNESS, MAX_TIGHTNESS = 1e-12, 1e6
@@ -296,7 +293,8 @@ def as_tightness(tightness: Any, limit: float = MAX_TIGHTNESS) -> float:
 
     Beyond ``limit`` the losses of a regularizer have several maximizers.
     """
-    tightness = read_number(tightness, "tightness", _RUNS_AWAY)
+    runs_away = ": the loss decreases in it, so that training would drive it to infinity"
+    tightness = read_number(tightness, "tightness", runs_away)
     is_number = isinstance(tightness, (int, float, np.integer, np.floating))
     if isinstance(tightness, bool) or not is_number:
         raise TypeError(

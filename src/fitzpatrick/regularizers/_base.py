@@ -403,14 +403,18 @@ class SeparableSolution(Solution):
 
 
 def solve_separable(
-    kernel: Elementwise, y: Array, theta: Array, domain: ConvexSet
+    kernel: Elementwise, zero_kernel: Elementwise, y: Array, theta: Array, domain: ConvexSet
 ) -> SeparableSolution:
-    """Solve for τ where the domain couples the entries of a row."""
+    """Solve for τ where the domain couples the entries of a row.
+
+    ``zero_kernel`` may have the formulas at y = 0: p increases with y, so that a τ below their root
+    is below the root at y as well.
+    """
     if domain.is_product:
         return SeparableSolution(kernel, y, theta, is_coupled=False)
     theta = theta - row_max(theta)
-    start, steps = kernel.start(theta), kernel.steps(theta)
-    s = shift_to_root(kernel.point, theta, start, kernel.power, steps, kernel.bend)
+    start, steps = zero_kernel.start(theta), zero_kernel.steps(theta)
+    s = shift_to_root(kernel.point, theta, start, zero_kernel.power, steps, zero_kernel.bend)
     return SeparableSolution(kernel, y, s, is_coupled=True)
 
 
@@ -439,34 +443,19 @@ def solve_separable_shard(
             "then grow like a logarithm, or write end"
         )
     bracket = zero_kernel.start(largest), end
-    s = shift_shard_to_root(kernel.point, theta, bracket, kernel.power, steps, shard.sum)
+    s = shift_shard_to_root(kernel.point, theta, bracket, zero_kernel.power, steps, shard.sum)
     value = shard.sum(row_sum(kernel.terms(s)))
     return value[..., 0], minus_target(kernel.point(s)[0], y)
 
 
 @dataclass(frozen=True, eq=False)
 class LabelFormulas(Elementwise):
-    """The formulas at y = e_j: those for y = 1 at the label, those for y = 0 elsewhere."""
+    """p and its terms at y = e_j: those for y = 1 at the label, those for y = 0 elsewhere."""
 
     labels: Array
     mark: Callable[[Array], Array]  # the mask of the labels, for scores of their shape
     one: Elementwise
     zero: Elementwise
-
-    @property
-    def power(self) -> float:
-        return self.zero.power
-
-    @property
-    def bend(self) -> float:
-        return self.zero.bend
-
-    def start(self, theta: Array) -> Array:
-        # p increases with y, so that a lower bound for y = 0 is one for y = e_j
-        return self.zero.start(theta)
-
-    def steps(self, theta: Array) -> int:
-        return self.zero.steps(theta)
 
     def point(self, s: Array) -> tuple[Array, Array]:
         xp = namespace(s)
@@ -545,7 +534,8 @@ class SeparableRegularizer(Regularizer):
         return namespace(y).sum(self.kernel(y, 0.0).terms(self.potential_gradient(z)), axis=-1)
 
     def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
-        return solve_separable(self.kernel(y, tightness), y, theta, self.domain)
+        kernel = self.kernel(y, tightness)
+        return solve_separable(kernel, kernel, y, theta, self.domain)
 
     def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:
         if not self.has_equal_classes:
@@ -557,7 +547,7 @@ class SeparableRegularizer(Regularizer):
             return mark_labels(labels, s) if is_jax(s) else is_label
 
         kernel = self._label_kernel(labels, mark, theta, tightness)
-        return solve_separable(kernel, is_label, theta, self.domain)
+        return solve_separable(kernel, kernel.zero, is_label, theta, self.domain)
 
     def _label_kernel(
         self, labels: Array, mark: Callable[[Array], Array], theta: Array, tightness: float

@@ -50,11 +50,6 @@ from .sinkhorn import solve_matrices
 _STEPS = {53: 6, 24: 4}
 
 
-def omega_steps(bits: int, tightness: float) -> int:
-    """Newton steps for τ: the interval that it lies in is as long as c."""
-    return _STEPS[bits] + math.ceil(math.log2(max(tightness, 1.0)) / 2)
-
-
 def kl_terms(y: Array, log_p: Array, p: Array) -> Array:
     """Entries y log(y/p) − y + p ≥ 0; p where y = 0 or p = ∞, and +∞ where p = 0 < y."""
     xp = namespace(y)
@@ -112,7 +107,9 @@ class OmegaFormulas(Elementwise):
         return logsumexp(theta) - self.offset
 
     def steps(self, theta: Array) -> int:
-        return omega_steps(precision_bits(theta), self.tightness)
+        # the interval that τ lies in is as long as c
+        more = math.ceil(math.log2(max(self.tightness, 1.0)) / 2)
+        return _STEPS[precision_bits(theta)] + more
 
     def _omega_and_point(self, s: Array) -> tuple[Array, Array]:
         xp = namespace(s)

@@ -88,11 +88,6 @@ def _slope(p: Array, flat: Array, y: Array, beta: float, tightness: float) -> Ar
     return xp.where(p == 0, 0.0, slope)
 
 
-def _entry_steps(bits: int, beta: float) -> int:
-    """Halley steps for an entry's root: one more for each power of ten that 1/(1 − β) has."""
-    return _ENTRY_STEPS[bits] + math.ceil(max(0.0, -1.2 * math.log10(1 - beta) - 1.8))
-
-
 def _distance(kappa: Array, b: Array, steps: int) -> Array:
     """v ≥ 0 with v + log((1 − e^(−κv))/κ) = b, a concave function of v.
 
@@ -215,7 +210,9 @@ class EntmaxFormulas(Elementwise):
         rise = still - math.log(beta) - xp.where(is_above, alone, 0.0)
         fall = (1 - beta) * still + xp.log(depth) - (log_y + math.log(c)) + math.log1p(-beta)
         kappa = xp.where(is_above, beta * one, one / (1 - beta))
-        steps = _entry_steps(precision_bits(s), beta)
+        # one step more for each power of ten that 1/(1 − β) has
+        more = math.ceil(max(0.0, -1.2 * math.log10(1 - beta) - 1.8))
+        steps = _ENTRY_STEPS[precision_bits(s)] + more
         v = _distance(kappa, xp.where(is_above, rise, fall), steps)
         t = xp.where(is_above, alone + v, xp.where(is_masked, s, still - v / (1 - beta)))
         # a last step in t, which has more digits than v where p is much larger than p₀
