@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from .._array import is_supported_float, working_precision
+from .._array import is_integer, is_supported_float, working_precision
 from .._validation import as_tightness
 from ..regularizers import Regularizer
 
@@ -47,10 +47,6 @@ def _as_array(x: Any, name: str) -> jax.Array:
 
 
 _SWAPPED = "; or are the arguments swapped? Scores come first"
-
-
-def _is_integer(x: jax.Array) -> bool:
-    return bool(jnp.issubdtype(x.dtype, jnp.integer))
 
 
 def _as_axis(axis: int, scores: jax.Array) -> int:
@@ -153,12 +149,12 @@ def as_targets(targets: ArrayLike, scores: Scores, regularizer: Regularizer) -> 
     shape = scores.given.shape
     if y.shape != shape:
         hint = ""
-        if _is_integer(y) and y.ndim == len(shape) - 1:
+        if is_integer(y) and y.ndim == len(shape) - 1:
             hint = "; for class labels use the function that ends in _with_integer_labels"
         if y.ndim == len(shape) + 1:
             hint = _SWAPPED
         raise ValueError(f"targets must have the shape of scores, {shape}, got {y.shape}{hint}")
-    if not (is_supported_float(y) or _is_integer(y) or y.dtype == jnp.bool_):
+    if not (is_supported_float(y) or is_integer(y) or y.dtype == jnp.bool_):
         raise TypeError(
             f"targets must be numbers in float16 to float64, integers or booleans, got {y.dtype}"
         )
@@ -175,7 +171,7 @@ def as_targets(targets: ArrayLike, scores: Scores, regularizer: Regularizer) -> 
 def as_labels(labels: ArrayLike, scores: Scores) -> tuple[jax.Array, jax.Array]:
     """Labels brought into range, and which of them were."""
     array = _as_array(labels, "labels")
-    if not _is_integer(array):
+    if not is_integer(array):
         hint = "; for proportions use the function without _with_integer_labels"
         raise TypeError(
             f"labels must be integers, the index of a class, got {array.dtype}"

@@ -22,14 +22,11 @@ import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
+from .._array import is_integer
 from ..losses import Loss
 
 # A point at which every potential is smooth.
 _INSIDE = 0.5
-
-
-def _are_labels(targets: jax.Array) -> bool:
-    return bool(jnp.issubdtype(targets.dtype, jnp.integer))
 
 
 def _is_zero(tangent: Any) -> bool:
@@ -40,7 +37,7 @@ def _is_zero(tangent: Any) -> bool:
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
 def value(loss: Loss, targets: jax.Array, scores: jax.Array) -> jax.Array:
     """The loss of each row, shape (…)."""
-    solve = loss.solve_labels if _are_labels(targets) else loss.solve
+    solve = loss.solve_labels if is_integer(targets) else loss.solve
     out: jax.Array = solve(targets, scores).value()
     return out
 
@@ -50,7 +47,7 @@ def value_and_maximizer(
     loss: Loss, targets: jax.Array, scores: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     """The loss, and y*, shape (…, k); with labels y* − e_label, which keeps its digits."""
-    if _are_labels(targets):
+    if is_integer(targets):
         at_labels = loss.solve_labels(targets, scores)
         return at_labels.value(), at_labels.gradient()
     solution = loss.solve(targets, scores)
@@ -66,9 +63,11 @@ def _differential(
     out, moving = value_and_maximizer(loss, targets, scores)
     out_dot = jnp.zeros_like(out)
     if not _is_zero(scores_dot):
-        gradient = moving if _are_labels(targets) else moving - _kept(targets, scores)
+        gradient = moving
+        if not is_integer(targets):  # targets of removed classes cannot move
+            gradient -= jnp.where(_removed(targets, scores), 0, targets)
         out_dot += jnp.sum(gradient * scores_dot, axis=-1)
-    if not (_is_zero(targets_dot) or _are_labels(targets)):
+    if not (_is_zero(targets_dot) or is_integer(targets)):
         slope = _target_gradient(loss, moving, targets, scores)
         out_dot += jnp.sum(slope * targets_dot, axis=-1)
     return out, moving, out_dot
@@ -77,11 +76,6 @@ def _differential(
 def _removed(targets: jax.Array, scores: jax.Array) -> jax.Array:
     """Where a score of −∞ takes a class out, and with it its target, which stays at 0."""
     return (scores == -jnp.inf) & (targets == 0)
-
-
-def _kept(targets: jax.Array, scores: jax.Array) -> jax.Array:
-    """The targets, where those of removed classes cannot move."""
-    return jnp.where(_removed(targets, scores), 0, targets)
 
 
 def _target_gradient(
@@ -112,7 +106,7 @@ def _value_and_maximizer_jvp(
     targets_dot, scores_dot = tangents
     out, moving, out_dot = _differential(loss, primals, tangents)
     push = jnp.zeros_like(scores) if _is_zero(scores_dot) else scores_dot
-    if _are_labels(targets):
+    if is_integer(targets):
         moving_dot = loss.solve_labels(targets, scores).hessian_product(push)
     else:
         if not (_is_zero(targets_dot) or loss.tightness == 0):
