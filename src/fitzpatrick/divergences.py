@@ -22,13 +22,7 @@ from .regularizers import Regularizer, Solution
 from .regularizers._base import PointSolution, check_vectors
 from .sets import ConvexSet
 
-__all__ = [
-    "TargetDependent",
-    "bregman",
-    "fitzpatrick",
-    "fitzpatrick_function",
-    "lower_bound",
-]
+__all__ = ["TargetDependent", "bregman", "fitzpatrick", "fitzpatrick_function", "lower_bound"]
 
 
 def _as_two_points(omega: Regularizer, y: Array, z: Array) -> tuple[Array, Array, Restore]:

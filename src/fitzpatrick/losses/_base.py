@@ -261,12 +261,6 @@ class FitzpatrickLoss(Loss):
         np.float64(0.25)
         >>> FitzpatrickLoss(loss.regularizer, tightness=0.5).value(y, theta).round(4)
         np.float64(0.1667)
-        >>> labels, scores = np.asarray([0]), np.zeros((1, 2))
-        >>> [
-        ...     FitzpatrickLoss(fp.regularizers.Negentropy(), order=n).value(labels, scores).item()
-        ...     for n in (2, 3, 4, np.inf)
-        ... ]  # doctest: +ELLIPSIS
-        [0.27846454276107..., 0.3916118792370..., 0.4547686699185..., 0.6931471805599...]
     """
 
     tightness: float = 1.0

@@ -5,9 +5,7 @@ With the tightness c the maximizer is a projection, :math:`p = P_C(m)` of the mi
 
 .. math:: L_c = (1 + c) \Bigl( \tfrac12\|y - p\|^2 + \langle p - y, m - p\rangle \Bigr),
 
-two non-negative terms: m − p is normal to C at p. For c = 0 that is
-:math:`\tfrac12\|y - \theta\|^2 - \tfrac12\|P_C(\theta) - \theta\|^2`: squared (ℝᵏ), sparsemax (the
-simplex), sparseMAP (any C).
+two non-negative terms: m − p is normal to C at p.
 """
 
 from dataclasses import dataclass

@@ -33,16 +33,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from .._array import (
-    Array,
-    inner,
-    namespace,
-    positive_part,
-    precision_bits,
-    quiet,
-    row_max,
-    row_sum,
-)
+from .._array import Array, inner, namespace, positive_part, precision_bits, quiet, row_max, row_sum
 from .._root import newton_steps, shift_to_root
 from ..sets import Simplex
 from ..special import expm1_minus_x, softplus
