@@ -216,8 +216,7 @@ def check_sparse(x: Any, name: str) -> None:
             f"{what}: in {_AXES[major]} {at} indptr goes from {indptr[at]} to {indptr[at + 1]}, "
             f"but there are {len(indices)} entries"
         )
-    used = indices[: indptr[-1]]
-    _check_indices(used, n_minor, what, minor, indptr)
+    _check_indices(indices[: indptr[-1]], n_minor, what, minor, indptr)
 
 
 _AXES = ("row", "column")

@@ -392,8 +392,7 @@ def kl_projection_transport(
         [[0.428 0.343 0.229]
          [0.072 1.157 0.771]]
     """
-    nothing = jnp.zeros(())
-    entries = EntropyEntries(SoftmaxFormulas(nothing), nothing, 0.0)
+    entries = EntropyEntries(SoftmaxFormulas(jnp.zeros(())))
     return _onto_plans(entries, sim_matrix, marginals)
 
 

@@ -74,6 +74,7 @@ class SoftmaxFormulas(Elementwise):
     """Tightness 0: p = exp(s), on the simplex and on the orthant alike."""
 
     y: Array
+    tightness = 0.0
 
     def start(self, theta: Array) -> Array:
         return logsumexp(theta)
@@ -300,7 +301,7 @@ class Negentropy(SeparableRegularizer):
         if not isinstance(self.domain, Flat):
             return super().solve(y, theta, tightness)
         kernel = self.kernel(self.domain.unfold(y), tightness)
-        return solve_matrices(kernel, y, theta, tightness, self.domain)
+        return solve_matrices(kernel, y, theta, self.domain)
 
     def kernel(self, y: Array, tightness: float) -> Elementwise:
         if tightness == 0:

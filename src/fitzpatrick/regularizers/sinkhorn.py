@@ -23,20 +23,15 @@ _SWEEPS = 8
 class EntropyEntries(Entries):
     """The formulas of the simplex at targets y, without its τ."""
 
-    kernel: Elementwise
-    y: Array
-    tightness: float
+    kernel: Any  # with its y and its tightness
 
     def point(self, s: Array) -> tuple[Array, Array]:
         return self.kernel.point(s)
 
     def dual(self, p: Array) -> Array:
         # p + c y log p
-        xp = namespace(p)
-        if self.tightness == 0:
-            return p
-        has_mass = (self.y > 0) & (p > 0)
-        return p + self.tightness * self.y * xp.log(xp.where(has_mass, p, 1.0))
+        xp, y, c = namespace(p), self.kernel.y, self.kernel.tightness
+        return p if c == 0 else p + c * y * xp.log(xp.where((y > 0) & (p > 0), p, 1.0))
 
     def first_potential(self, s: Array, a: Array, b: Array) -> Array:
         xp = namespace(s)
@@ -62,13 +57,11 @@ class EntropyEntries(Entries):
         return u[..., 0]
 
 
-def solve_matrices(
-    kernel: Elementwise, y: Array, theta: Array, tightness: float, domain: Flat
-) -> Solution:
+def solve_matrices(kernel: Elementwise, y: Array, theta: Array, domain: Flat) -> Solution:
     """The solution at vectors y and θ, for the kernel of the matrices of y: s = θ − u − v."""
     matrices: Any = domain.matrices  # Birkhoff() or Transport(), which the negentropy checks
     scores = domain.unfold(theta)
-    entries = EntropyEntries(kernel, domain.unfold(y), tightness)
+    entries = EntropyEntries(kernel)
     s = solve_potentials(entries, scores, *matrices.marginals(scores))
     p, d = entries.point(s)
     return PointSolution(
