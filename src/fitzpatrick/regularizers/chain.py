@@ -350,7 +350,7 @@ def _linearize(
     matrix = band(1 + own, 0, 0) - band(other, 1, 0) - band(following, -1, -1)
     unit = xp.where(offset == 0, xp.ones_like(matrix), 0.0)
     # NumPy refuses a whole batch for one matrix that is not finite
-    is_finite = xp.all(xp.all(xp.isfinite(matrix), axis=-1), axis=-1)[..., None, None]
+    is_finite = xp.all(xp.isfinite(matrix), axis=(-2, -1), keepdims=True)
     inverse = xp.linalg.inv(xp.where(is_finite, matrix, unit))
     inverse = xp.where(is_finite, inverse, xp.nan)
     mass = xp.sum(xp.moveaxis(d, 0, -1), axis=-2)
@@ -439,10 +439,8 @@ def solve_chain(
         tau = xp.where(is_open[..., None], tau + shift[..., None], tau)
         reached = size(w, tau)
         is_better = reached < best[2]
-        kept = [
-            xp.where(is_better[..., None], new, old)
-            for new, old in zip((w, tau), best, strict=False)
-        ]
+        pairs = zip((w, tau), best[:2], strict=True)
+        kept = [xp.where(is_better[..., None], *pair) for pair in pairs]
         return w, tau, (*kept, xp.where(is_better, reached, best[2]))
 
     pulls, system = _linearize(formulas, w, is_masked, is_coupled)
@@ -458,9 +456,7 @@ def solve_chain(
     w, tau, best = _repeat(lambda state: improve(*state), state, steps, is_done)[2]
     is_lost = ~(best <= eps(theta) ** 0.5)
     if is_concrete(theta):
-        has_answer = ~xp.any(xp.isnan(theta) | xp.isinf(theta), axis=-1) & xp.any(
-            ~is_masked, axis=-1
-        )
+        has_answer = xp.all(xp.isfinite(theta), axis=-1) & xp.any(~is_masked, axis=-1)
         raise_unless(~is_lost | ~has_answer, best, ChainStatus.STALLED, order=order)
     w = xp.where(is_lost[..., None], xp.nan, w)
     pulls, system = _linearize(formulas, w, is_masked, is_coupled)

@@ -302,7 +302,7 @@ class FDivergence(SeparableRegularizer):
             )
         if self.alpha is not None and not 0 < self.alpha <= 2:
             raise ValueError(f"FDivergence needs 0 < alpha <= 2, got {self.alpha}")
-        q = np.asarray(self.reference, dtype=float)
+        q = np.array(self.reference, dtype=float)
         if q.ndim > 2 or q.size == 0:
             raise ValueError(
                 f"reference must be a number or have shape (k,) or (n, k), got {q.shape}"
@@ -315,7 +315,6 @@ class FDivergence(SeparableRegularizer):
             raise ValueError(
                 "reference must be between 1e-30 and 1e30, with entries that differ by 1e12 at most"
             )
-        q = q.copy()
         q.flags.writeable = False
         object.__setattr__(self, "reference", float(q) if q.ndim == 0 else q)
         object.__setattr__(self, "_range", (float(q.min()), float(q.max())))
