@@ -21,6 +21,10 @@ from scipy import sparse
 # NumPy, PyTorch and JAX arrays have no common static type.
 Array = Any
 Namespace = Any
+NumpyArray = np.ndarray[Any, Any]
+Map = Callable[[Array], Array]
+# s ↦ (p, ∂p/∂s), entry by entry
+Point = Callable[[Array], tuple[Array, Array]]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -121,10 +125,10 @@ def is_foreign(x: Any) -> bool:
     return not is_numpy(x) and bool(array_api_compat.is_array_api_obj(x))
 
 
-def to_numpy(x: Array) -> np.ndarray[Any, Any]:
+def to_numpy(x: Array) -> NumpyArray:
     """The values of an array of any library, in the memory of the host."""
     if is_torch(x):
-        values: np.ndarray[Any, Any] = x.numpy(force=True)
+        values: NumpyArray = x.numpy(force=True)
         return values
     if array_api_compat.is_cupy_array(x):
         return np.asarray(x.get())
@@ -242,7 +246,7 @@ def without_derivatives(x: Array) -> Array:
     return x.detach() if is_torch(x) else x
 
 
-def with_derivative(p: Array, x: Array, product: Callable[[Array], Array]) -> Array:
+def with_derivative(p: Array, x: Array, product: Map) -> Array:
     """p, which an iteration found from x, with the derivative v ↦ J v attached."""
     if not (is_jax(x) or (is_torch(x) and x.requires_grad)):
         return p

@@ -13,6 +13,8 @@ from collections.abc import Callable
 
 from ._array import (
     Array,
+    Map,
+    Point,
     eps,
     is_concrete,
     is_jax,
@@ -58,11 +60,11 @@ def iterate(step: Callable[[State], State], state: State, max_steps: int) -> Sta
 
 
 def find_root_in_jax(
-    residual: Callable[[Array], Array],
+    residual: Map,
     improve: Callable[[State], State],
     state: State,
     max_steps: int,
-    divide: Callable[[Callable[[Array], Array], Array], Array],
+    divide: Callable[[Map, Array], Array],
 ) -> Array:
     """The root that :func:`iterate` finds while JAX traces, in a loop that is compiled once.
 
@@ -71,7 +73,7 @@ def find_root_in_jax(
     """
     from jax import lax
 
-    def find_root(_: Callable[[Array], Array], start: Array) -> Array:
+    def find_root(_: Map, start: Array) -> Array:
         return iterate(improve, (start, *state[1:]), max_steps)[0]
 
     return lax.custom_root(residual, state[0], find_root, divide)
@@ -99,11 +101,7 @@ def piecewise_linear_steps(theta: Array) -> int:
 
 
 def solve_tau(
-    point: Callable[[Array], tuple[Array, Array]],
-    tau: Array,
-    power: Array | float,
-    steps: int,
-    bend: float = 1.0,
+    point: Point, tau: Array, power: Array | float, steps: int, bend: float = 1.0
 ) -> Array:
     r"""Newton's method for Σ p(τ) = 1 on :math:`g^\beta`, with β the power, or on log g.
 
@@ -128,7 +126,7 @@ def solve_tau(
         everywhere = tau == tau
         return tau, namespace(tau).zeros_like(tau), everywhere, everywhere
 
-    def divide(slope: Callable[[Array], Array], excess: Array) -> Array:
+    def divide(slope: Map, excess: Array) -> Array:
         return excess / slope(namespace(excess).ones_like(excess))
 
     state = first_state(tau)
@@ -196,12 +194,7 @@ def newton_step(p: Array, slope: Array, power: Array | float) -> Array:
 
 
 def shift_to_root(
-    point: Callable[[Array], tuple[Array, Array]],
-    theta: Array,
-    start: Array,
-    power: Array | float,
-    steps: int,
-    bend: float = 1.0,
+    point: Point, theta: Array, start: Array, power: Array | float, steps: int, bend: float = 1.0
 ) -> Array:
     """s = θ − τ with Σ p(s) = 1, for s ↦ (p, ∂p/∂s).
 
@@ -214,10 +207,7 @@ def shift_to_root(
 
 
 def solve_total(
-    point: Callable[[Array], tuple[Array, Array]],
-    tau: Array,
-    bracket: tuple[Array, Array],
-    total: Array | float,
+    point: Point, tau: Array, bracket: tuple[Array, Array], total: Array | float
 ) -> Array:
     """τ with Σ p(τ) = total, for τ ↦ (p, −∂p/∂τ), p decreasing and otherwise arbitrary.
 
@@ -244,12 +234,7 @@ def solve_total(
     return iterate(step, start, 4 * precision_bits(tau))[2]
 
 
-def shift_to_total(
-    point: Callable[[Array], tuple[Array, Array]],
-    theta: Array,
-    bracket: tuple[Array, Array],
-    total: float,
-) -> Array:
+def shift_to_total(point: Point, theta: Array, bracket: tuple[Array, Array], total: float) -> Array:
     """s = θ − τ with Σ p(s) = total, for s ↦ (p, ∂p/∂s), p increasing and otherwise arbitrary."""
     xp, (low, high) = namespace(theta), bracket
     tau = solve_total(lambda tau: point(theta - tau), low + (high - low) / 2, bracket, total)
@@ -263,12 +248,12 @@ def shift_to_total(
 
 
 def shift_shard_to_root(
-    point: Callable[[Array], tuple[Array, Array]],
+    point: Point,
     theta: Array,
     bracket: tuple[Array, Array | None],
     power: Array | float,
     steps: int,
-    sum_shards: Callable[[Array], Array],
+    sum_shards: Map,
 ) -> Array:
     """s = θ − τ for scores θ that are a part of the classes, from sums over all parts.
 
@@ -301,9 +286,7 @@ def shift_shard_to_root(
     return s - newton_step(sums[..., :1], sums[..., 1:], power)
 
 
-def _section(
-    sums_at: Callable[[Array], Array], below: Array, above: Array, power: Array | float
-) -> tuple[Array, Array]:
+def _section(sums_at: Map, below: Array, above: Array, power: Array | float) -> tuple[Array, Array]:
     """A smaller bracket of the root, from the sums at a few points of a bracket.
 
     The tangents of a convex function at any point meet zero below its root, its chord above.

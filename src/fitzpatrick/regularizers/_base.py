@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 
 from .._array import (
     Array,
+    Map,
     class_indices,
     coupled_product,
     inner,
@@ -81,7 +82,7 @@ class PointSolution(Solution):
     y: Array
     p: Array
     loss: Callable[[], Array]
-    product: Callable[[Array], Array]
+    product: Map
     find_slope: Callable[[], Array | None] | None = None
     own_gradient: Array | None = None  # where that has more digits than p − y
 
@@ -453,7 +454,7 @@ class LabelFormulas(Elementwise):
     """p and its terms at y = e_j: those for y = 1 at the label, those for y = 0 elsewhere."""
 
     labels: Array
-    mark: Callable[[Array], Array]  # the mask of the labels, for scores of their shape
+    mark: Map  # the mask of the labels, for scores of their shape
     one: Elementwise
     zero: Elementwise
 
@@ -550,7 +551,7 @@ class SeparableRegularizer(Regularizer):
         return solve_separable(kernel, kernel.zero, is_label, theta, self.domain)
 
     def _label_kernel(
-        self, labels: Array, mark: Callable[[Array], Array], theta: Array, tightness: float
+        self, labels: Array, mark: Map, theta: Array, tightness: float
     ) -> LabelFormulas:
         zero = namespace(theta).zeros_like(theta[..., :1])
         one = self.kernel(zero + 1, tightness)

@@ -17,6 +17,7 @@ import numpy as np
 
 from .._array import (
     Array,
+    Map,
     class_indices,
     eps,
     inner,
@@ -145,13 +146,7 @@ class TwiceDifferentiable(Regularizer):
             y, p, lambda: loss, lambda v: xp.linalg.solve(matrix, v[..., None])[..., 0]
         )
 
-    def _newton(
-        self,
-        residual: Callable[[Array], Array],
-        jacobian: Callable[[Array], Array],
-        start: Array,
-        theta: Array,
-    ) -> Array:
+    def _newton(self, residual: Map, jacobian: Map, start: Array, theta: Array) -> Array:
         """Root of ``residual`` by Newton steps, each the best of a geometric list of lengths."""
         xp = namespace(theta)
         first = xp.ones_like(theta)
@@ -197,7 +192,7 @@ class TwiceDifferentiable(Regularizer):
         return xp.where(converged[..., None], p, xp.nan)
 
 
-def _divide(slope: Callable[[Array], Array], excess: Array) -> Array:
+def _divide(slope: Map, excess: Array) -> Array:
     """Solve slope(x) = excess, by the columns of the matrix that the slope is."""
     xp = namespace(excess)
     zero = xp.zeros_like(excess)
@@ -219,7 +214,7 @@ def _regular(matrix: Array) -> Array:
     return xp.where(xp.isfinite(size), raised, xp.astype(is_diagonal, matrix.dtype))
 
 
-def _symmetric_jacobian(residual: Callable[[Array], Array], domain: ConvexSet, p: Array) -> Array:
+def _symmetric_jacobian(residual: Map, domain: ConvexSet, p: Array) -> Array:
     """Jacobian by central differences inside the domain, all columns in one call."""
     xp = namespace(p)
     k = p.shape[-1]
