@@ -20,6 +20,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 from jax.custom_derivatives import SymbolicZero
 
 from .._array import is_integer
@@ -35,17 +36,15 @@ def _is_zero(tangent: Any) -> bool:
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
-def value(loss: Loss, targets: jax.Array, scores: jax.Array) -> jax.Array:
+def value(loss: Loss, targets: Array, scores: Array) -> Array:
     """The loss of each row, shape (…)."""
     solve = loss.solve_labels if is_integer(targets) else loss.solve
-    out: jax.Array = solve(targets, scores).value()
+    out: Array = solve(targets, scores).value()
     return out
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
-def value_and_maximizer(
-    loss: Loss, targets: jax.Array, scores: jax.Array
-) -> tuple[jax.Array, jax.Array]:
+def value_and_maximizer(loss: Loss, targets: Array, scores: Array) -> tuple[Array, Array]:
     """The loss, and y*, shape (…, k); with labels y* − e_label, which keeps its digits."""
     if is_integer(targets):
         at_labels = loss.solve_labels(targets, scores)
@@ -54,9 +53,7 @@ def value_and_maximizer(
     return solution.value(), solution.y_star
 
 
-def _differential(
-    loss: Loss, primals: Any, tangents: Any
-) -> tuple[jax.Array, jax.Array, jax.Array]:
+def _differential(loss: Loss, primals: Any, tangents: Any) -> tuple[Array, Array, Array]:
     """The loss, its maximizer as above, and dL."""
     targets, scores = primals
     targets_dot, scores_dot = tangents
@@ -73,14 +70,12 @@ def _differential(
     return out, moving, out_dot
 
 
-def _removed(targets: jax.Array, scores: jax.Array) -> jax.Array:
+def _removed(targets: Array, scores: Array) -> Array:
     """Where a score of −∞ takes a class out, and with it its target, which stays at 0."""
     return (scores == -jnp.inf) & (targets == 0)
 
 
-def _target_gradient(
-    loss: Loss, y_star: jax.Array, targets: jax.Array, scores: jax.Array
-) -> jax.Array:
+def _target_gradient(loss: Loss, y_star: Array, targets: Array, scores: Array) -> Array:
     """(1 − c) ∇Ψ(y) + c ∇Ψ(y*) − θ, and 0 for a removed class."""
     removed = _removed(targets, scores)
     slope = jnp.zeros_like(scores)
@@ -93,7 +88,7 @@ def _target_gradient(
 
 
 @functools.partial(value.defjvp, symbolic_zeros=True)
-def _value_jvp(loss: Loss, primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
+def _value_jvp(loss: Loss, primals: Any, tangents: Any) -> tuple[Array, Array]:
     out, _, out_dot = _differential(loss, primals, tangents)
     return out, out_dot
 
@@ -101,7 +96,7 @@ def _value_jvp(loss: Loss, primals: Any, tangents: Any) -> tuple[jax.Array, jax.
 @functools.partial(value_and_maximizer.defjvp, symbolic_zeros=True)
 def _value_and_maximizer_jvp(
     loss: Loss, primals: Any, tangents: Any
-) -> tuple[tuple[jax.Array, jax.Array], tuple[jax.Array, jax.Array]]:
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     targets, scores = primals
     targets_dot, scores_dot = tangents
     out, moving, out_dot = _differential(loss, primals, tangents)
@@ -115,12 +110,12 @@ def _value_and_maximizer_jvp(
     return (out, moving), (out_dot, moving_dot)
 
 
-def _pull_of_targets(loss: Loss, y_star: jax.Array, targets_dot: jax.Array) -> jax.Array:
+def _pull_of_targets(loss: Loss, y_star: Array, targets_dot: Array) -> Array:
     """∇²Ψ(y*) dy; 0 where ∇²Ψ is infinite, on the boundary, where y* does not move."""
     gradient = loss.regularizer.potential_gradient
     _, curvature = jax.jvp(gradient, (y_star,), (jnp.ones_like(y_star),))
     still = ~jnp.isfinite(curvature)
     inside = jnp.where(still, _INSIDE, y_star)
-    pull: jax.Array
+    pull: Array
     _, pull = jax.jvp(gradient, (inside,), (jnp.where(still, 0, targets_dot),))
     return pull
