@@ -222,8 +222,8 @@ class Regularizer(ABC):
         return not self.has_curvature
 
     @property
-    def chain(self) -> Callable[..., Solution]:
-        """The solution for (Ω, y, θ, n) of the loss of order n; raises if Ω has none."""
+    def chain(self) -> Callable[[Array, Array, int], Solution]:
+        """The solution of the loss of order n, from y, θ and n; raises if Ω has none."""
         raise TypeError(f"{self!r} has no losses of order n; leave order out and give tightness=")
 
     @property

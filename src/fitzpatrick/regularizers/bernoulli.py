@@ -20,7 +20,6 @@ from ..special import sigmoid, softplus
 from ._base import (
     Elementwise,
     PointSolution,
-    Regularizer,
     SeparableRegularizer,
     SeparableSolution,
     Solution,
@@ -156,7 +155,7 @@ class CoupledCoinFormulas(CoinFormulas):
         return p, _not_all_zero(d)
 
 
-def solve_coin_chain(_: Regularizer, y: Array, theta: Array, order: int) -> Solution:
+def solve_coin_chain(y: Array, theta: Array, order: int) -> Solution:
     """The solution of order n: a coin is a row of two classes, with the scores θ and 0."""
     xp, zero = namespace(theta), namespace(theta).zeros_like(theta)
 
@@ -262,7 +261,7 @@ class Bernoulli(SeparableRegularizer):
         return sigmoid(theta) if tightness == 0 else coin_probabilities(theta, tightness)
 
     @property
-    def chain(self) -> Callable[..., Solution]:
+    def chain(self) -> Callable[[Array, Array, int], Solution]:
         return solve_coin_chain if self.is_entrywise else super().chain
 
     def solve_conjugate(self, theta: Array) -> Array:

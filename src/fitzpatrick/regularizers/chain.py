@@ -22,7 +22,7 @@ for the :math:`\tau_i` of a row.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar
 
@@ -474,11 +474,10 @@ class Chain(Regularizer):
 
     base: Regularizer
     order: int
-    solve_chain: Callable[..., Solution] = field(init=False, repr=False, compare=False)
     max_tightness = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "solve_chain", self.base.chain)
+        _ = self.base.chain  # raises if there is none
 
     @property
     def domain(self) -> ConvexSet:
@@ -534,7 +533,7 @@ class Chain(Regularizer):
         # a subnormal target counts as zero, which moves the loss by no digit
         least = float(xp.finfo(y.dtype).smallest_normal)
         y = xp.where(xp.abs(y) < least, 0.0, y)
-        return self.solve_chain(self.base, y, theta, self.order)
+        return self.base.chain(y, theta, self.order)
 
     def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:
         if self._is_base(tightness):

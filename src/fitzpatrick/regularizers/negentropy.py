@@ -319,8 +319,8 @@ class Negentropy(SeparableRegularizer):
         return p / (1 + tightness * y / safe)
 
     @property
-    def chain(self) -> Callable[..., Solution]:
-        return partial(solve_chain, EntropyChain) if self.is_row_wise else super().chain
+    def chain(self) -> Callable[[Array, Array, int], Solution]:
+        return partial(solve_chain, EntropyChain, self) if self.is_row_wise else super().chain
 
     def solve_probabilities(self, theta: Array, tightness: float) -> Array:
         if tightness == 0 or not self.is_coupled:

@@ -453,9 +453,9 @@ class Tsallis(SeparableRegularizer):
         return self.alpha == 2
 
     @property
-    def chain(self) -> Callable[..., Solution]:
+    def chain(self) -> Callable[[Array, Array, int], Solution]:
         tsallis = partial(TsallisChain, beta=self.alpha - 1)
-        return partial(solve_chain, EntropyChain if self.alpha == 1 else tsallis)
+        return partial(solve_chain, EntropyChain if self.alpha == 1 else tsallis, self)
 
     def solve_probabilities(self, theta: Array, tightness: float) -> Array:
         if self._limit is not None:
