@@ -26,7 +26,8 @@ class EntropyEntries(Entries):
     kernel: Any  # with its y and its tightness
 
     def point(self, s: Array) -> tuple[Array, Array]:
-        return self.kernel.point(s)
+        p, d = self.kernel.point(s)
+        return p, d
 
     def dual(self, p: Array) -> Array:
         # p + c y log p
