@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +19,11 @@ __all__ = ["SparseTargets"]
 _RESTS = (None, "renormalize", "bucket")
 
 
-@jax.tree_util.register_pytree_node_class
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=("indices", "values"),
+    meta_fields=("rest", "log_values"),
+)
 @dataclass(frozen=True, eq=False)
 class SparseTargets:
     r"""Targets of examples that have few classes each; a pytree of two arrays.
@@ -54,17 +59,6 @@ class SparseTargets:
     def __post_init__(self) -> None:
         if self.rest not in _RESTS:
             raise ValueError(f"rest must be 'renormalize', 'bucket' or None, got {self.rest!r}")
-
-    def tree_flatten(self) -> tuple[tuple[Array, Array], tuple[str | None, bool]]:
-        """The arrays, and what is no array."""
-        return (self.indices, self.values), (self.rest, self.log_values)
-
-    @classmethod
-    def tree_unflatten(
-        cls, options: tuple[str | None, bool], arrays: tuple[Array, Array]
-    ) -> "SparseTargets":
-        """The targets that :meth:`tree_flatten` took apart."""
-        return cls(*arrays, *options)
 
     def proportions(self, dtype: jnp.dtype) -> Array:
         """The values as they enter a loss, 0 in padding, in a dtype."""

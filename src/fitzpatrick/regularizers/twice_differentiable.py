@@ -33,11 +33,9 @@ from ._base import PointSolution, Regularizer, Solution, family
 
 _MAX_STEPS = 50
 _HALVINGS = 12
-# Gauss-Legendre rule on [0, 1]
-_NODES, _WEIGHTS = (
-    tuple((x + 1) / 2 for x in np.polynomial.legendre.leggauss(5)[0].tolist()),
-    tuple(w / 2 for w in np.polynomial.legendre.leggauss(5)[1].tolist()),
-)
+# Nodes and weights of a Gauss-Legendre rule on [0, 1].
+_LEGENDRE = zip(*np.polynomial.legendre.leggauss(5), strict=True)
+_RULE = [(float(x + 1) / 2, float(weight) / 2) for x, weight in _LEGENDRE]
 
 
 class NewtonStatus(Enum):
@@ -122,9 +120,7 @@ class TwiceDifferentiable(Regularizer):
         v = y - z
         above, below, slope = self.function(y), self.function(z), inner(v, self.gradient(z))
         direct = above - below - slope
-        remainder = xp.zeros_like(direct)
-        for t, weight in zip(_NODES, _WEIGHTS, strict=True):
-            remainder = remainder + weight * (1 - t) * self.potential_curvature(z + t * v, v)
+        remainder = sum(w * (1 - t) * self.potential_curvature(z + t * v, v) for t, w in _RULE)
         scale = xp.abs(above) + xp.abs(below) + xp.abs(slope)
         return xp.where(direct > eps(y) ** 0.5 * scale, direct, remainder)
 
