@@ -154,17 +154,16 @@ class ProductSet(ConvexSet):
     def project(self, x: Array) -> Array:
         x = as_real(x, "x")
         xp = namespace(x)
-        lower, upper = self.bounds
-        x = xp.where(x < lower, xp.full_like(x, lower), x)
-        return xp.where(x > upper, xp.full_like(x, upper), x)
+        lower, upper = map(float, self.bounds)
+        x = xp.where(x < lower, lower, x)
+        return xp.where(x > upper, upper, x)
 
     def maximize(self, theta: Array) -> Array:
         theta = as_real(theta, "theta")
         xp = namespace(theta)
-        lower, upper = self.bounds
-        at_zero = min(max(0.0, lower), upper)
-        p = xp.where(theta > 0, xp.full_like(theta, upper), xp.full_like(theta, at_zero))
-        p = xp.where(theta < 0, xp.full_like(theta, lower), p)
+        lower, upper = map(float, self.bounds)
+        p = xp.where(theta > 0, upper, xp.full_like(theta, min(max(0.0, lower), upper)))
+        p = xp.where(theta < 0, lower, p)
         return xp.where(xp.isnan(theta), theta, p)
 
     def is_interior(self, x: Array) -> Array:
