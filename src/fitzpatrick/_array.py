@@ -21,6 +21,10 @@ from scipy import sparse
 # NumPy, PyTorch and JAX arrays have no common static type.
 Array = Any
 Namespace = Any
+NumpyArray = np.ndarray[Any, Any]
+Map = Callable[[Array], Array]
+# s ↦ (p, ∂p/∂s), entry by entry
+Point = Callable[[Array], tuple[Array, Array]]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -121,10 +125,10 @@ def is_foreign(x: Any) -> bool:
     return not is_numpy(x) and bool(array_api_compat.is_array_api_obj(x))
 
 
-def to_numpy(x: Array) -> np.ndarray[Any, Any]:
+def to_numpy(x: Array) -> NumpyArray:
     """The values of an array of any library, in the memory of the host."""
     if is_torch(x):
-        values: np.ndarray[Any, Any] = x.numpy(force=True)
+        values: NumpyArray = x.numpy(force=True)
         return values
     if array_api_compat.is_cupy_array(x):
         return np.asarray(x.get())
@@ -222,7 +226,12 @@ def row_max(x: Array) -> Array:
 def inner(x: Array, theta: Array) -> Array:
     """Inner product ⟨x, θ⟩ over the last axis, where 0 · ±∞ counts as 0."""
     xp = namespace(x, theta)
-    return xp.sum(xp.where(x == 0, xp.zeros_like(x), x * theta), axis=-1)
+    return xp.sum(xp.where(x == 0, 0.0, x * theta), axis=-1)
+
+
+def positive_part(x: Array) -> Array:
+    """max(x, 0), entry by entry, with the derivative 1 at 0; NaN stays."""
+    return namespace(x).where(x < 0, 0.0, x)
 
 
 def coupled_product(d: Array, v: Array) -> Array:
@@ -237,14 +246,13 @@ def without_derivatives(x: Array) -> Array:
     return x.detach() if is_torch(x) else x
 
 
-def with_derivative(p: Array, x: Array, product: Callable[[Array], Array]) -> Array:
+def with_derivative(p: Array, x: Array, product: Map) -> Array:
     """p, which an iteration found from x, with the derivative v ↦ J v attached."""
-    is_followed = is_jax(x) or (is_torch(x) and x.requires_grad)
-    if not is_followed:
+    if not (is_jax(x) or (is_torch(x) and x.requires_grad)):
         return p
     xp = namespace(x)
     step = x - without_derivatives(x)  # zero, with the derivative of x
-    return p + product(xp.where(xp.isfinite(x), step, xp.zeros_like(step)))
+    return p + product(xp.where(xp.isfinite(x), step, 0.0))
 
 
 def on_host(function: Callable[..., Any], x: Array, shape: tuple[int, ...] | None = None) -> Array:

@@ -13,6 +13,8 @@ from collections.abc import Callable
 
 from ._array import (
     Array,
+    Map,
+    Point,
     eps,
     is_concrete,
     is_jax,
@@ -58,11 +60,11 @@ def iterate(step: Callable[[State], State], state: State, max_steps: int) -> Sta
 
 
 def find_root_in_jax(
-    residual: Callable[[Array], Array],
+    residual: Map,
     improve: Callable[[State], State],
     state: State,
     max_steps: int,
-    divide: Callable[[Callable[[Array], Array], Array], Array],
+    divide: Callable[[Map, Array], Array],
 ) -> Array:
     """The root that :func:`iterate` finds while JAX traces, in a loop that is compiled once.
 
@@ -71,7 +73,7 @@ def find_root_in_jax(
     """
     from jax import lax
 
-    def find_root(_: Callable[[Array], Array], start: Array) -> Array:
+    def find_root(_: Map, start: Array) -> Array:
         return iterate(improve, (start, *state[1:]), max_steps)[0]
 
     return lax.custom_root(residual, state[0], find_root, divide)
@@ -99,11 +101,7 @@ def piecewise_linear_steps(theta: Array) -> int:
 
 
 def solve_tau(
-    point: Callable[[Array], tuple[Array, Array]],
-    tau: Array,
-    power: Array | float,
-    steps: int,
-    bend: float = 1.0,
+    point: Point, tau: Array, power: Array | float, steps: int, bend: float = 1.0
 ) -> Array:
     r"""Newton's method for Σ p(τ) = 1 on :math:`g^\beta`, with β the power, or on log g.
 
@@ -128,7 +126,7 @@ def solve_tau(
         everywhere = tau == tau
         return tau, namespace(tau).zeros_like(tau), everywhere, everywhere
 
-    def divide(slope: Callable[[Array], Array], excess: Array) -> Array:
+    def divide(slope: Map, excess: Array) -> Array:
         return excess / slope(namespace(excess).ones_like(excess))
 
     state = first_state(tau)
@@ -184,8 +182,7 @@ def newton_step(p: Array, slope: Array, power: Array | float) -> Array:
     if not isinstance(power, (int, float)):
         logarithm = xp.log(total)
         z = power * logarithm
-        one = xp.ones_like(z)
-        ratio = xp.where(z == 0, one, -xp.expm1(-z) / xp.where(z == 0, one, z))
+        ratio = xp.where(z == 0, 1.0, -xp.expm1(-z) / xp.where(z == 0, 1.0, z))
         excess = total * logarithm * ratio
     elif power == 0:
         excess = total * xp.log(total)
@@ -197,12 +194,7 @@ def newton_step(p: Array, slope: Array, power: Array | float) -> Array:
 
 
 def shift_to_root(
-    point: Callable[[Array], tuple[Array, Array]],
-    theta: Array,
-    start: Array,
-    power: Array | float,
-    steps: int,
-    bend: float = 1.0,
+    point: Point, theta: Array, start: Array, power: Array | float, steps: int, bend: float = 1.0
 ) -> Array:
     """s = θ − τ with Σ p(s) = 1, for s ↦ (p, ∂p/∂s).
 
@@ -215,10 +207,7 @@ def shift_to_root(
 
 
 def solve_total(
-    point: Callable[[Array], tuple[Array, Array]],
-    tau: Array,
-    bracket: tuple[Array, Array],
-    total: Array | float,
+    point: Point, tau: Array, bracket: tuple[Array, Array], total: Array | float
 ) -> Array:
     """τ with Σ p(τ) = total, for τ ↦ (p, −∂p/∂τ), p decreasing and otherwise arbitrary.
 
@@ -232,7 +221,7 @@ def solve_total(
         p, slope = point(tau)
         excess, rise = row_sum(p) - total, row_sum(slope)
         low, high = xp.where(excess >= 0, tau, low), xp.where(excess <= 0, tau, high)
-        move = excess / xp.where(rise > 0, rise, xp.ones_like(rise))
+        move = excess / xp.where(rise > 0, rise, 1.0)
         is_good = (tau + move >= low) & (tau + move <= high) & (2 * xp.abs(move) <= before)
         following = xp.where(is_good & (rise > 0), tau + move, low + (high - low) / 2)
         # the sum is exact to some rounding errors, or τ is
@@ -245,12 +234,7 @@ def solve_total(
     return iterate(step, start, 4 * precision_bits(tau))[2]
 
 
-def shift_to_total(
-    point: Callable[[Array], tuple[Array, Array]],
-    theta: Array,
-    bracket: tuple[Array, Array],
-    total: float,
-) -> Array:
+def shift_to_total(point: Point, theta: Array, bracket: tuple[Array, Array], total: float) -> Array:
     """s = θ − τ with Σ p(s) = total, for s ↦ (p, ∂p/∂s), p increasing and otherwise arbitrary."""
     xp, (low, high) = namespace(theta), bracket
     tau = solve_total(lambda tau: point(theta - tau), low + (high - low) / 2, bracket, total)
@@ -258,21 +242,18 @@ def shift_to_total(
     p, slope = point(s)
     rise = row_sum(slope)
     # the last step in s itself, which has digits that τ cannot hold
-    move = (row_sum(p) - total) / xp.where(rise > 0, rise, xp.ones_like(rise))
+    move = (row_sum(p) - total) / xp.where(rise > 0, rise, 1.0)
     is_short = xp.abs(move) <= SHORT_STEP * eps(theta) * (xp.abs(tau) + 1)
-    return s - xp.where(is_short & (rise > 0), move, xp.zeros_like(move))
-
-
-Sums = Callable[[Array], Array]
+    return s - xp.where(is_short & (rise > 0), move, 0.0)
 
 
 def shift_shard_to_root(
-    point: Callable[[Array], tuple[Array, Array]],
+    point: Point,
     theta: Array,
     bracket: tuple[Array, Array | None],
     power: Array | float,
     steps: int,
-    sum_shards: Sums,
+    sum_shards: Map,
 ) -> Array:
     """s = θ − τ for scores θ that are a part of the classes, from sums over all parts.
 
@@ -283,10 +264,9 @@ def shift_shard_to_root(
 
     def sums_at(tau: Array) -> Array:
         """Σ p, then Σ ∂p/∂s over all parts, at m candidates for τ, (…, 2m)."""
-        xp = namespace(tau)
         points = [point(theta - tau[..., i : i + 1]) for i in range(tau.shape[-1])]
         ordered = [row_sum(part) for parts in zip(*points, strict=True) for part in parts]
-        return sum_shards(xp.concat(ordered, axis=-1))
+        return sum_shards(namespace(tau).concat(ordered, axis=-1))
 
     tau, above = bracket
     if above is None:
@@ -306,9 +286,7 @@ def shift_shard_to_root(
     return s - newton_step(sums[..., :1], sums[..., 1:], power)
 
 
-def _section(
-    sums_at: Callable[[Array], Array], below: Array, above: Array, power: Array | float
-) -> tuple[Array, Array]:
+def _section(sums_at: Map, below: Array, above: Array, power: Array | float) -> tuple[Array, Array]:
     """A smaller bracket of the root, from the sums at a few points of a bracket.
 
     The tangents of a convex function at any point meet zero below its root, its chord above.
@@ -324,9 +302,8 @@ def _section(
     raised = row_max(xp.where(tangents > below, tangents, below))
     left = row_max(xp.where(is_left, tau, below))
     right = -row_max(-xp.where(is_left, above, tau))
-    infinity = xp.full_like(total, xp.inf)
-    height = _excess(-row_max(-xp.where(is_left, total, infinity)), power)
-    depth = _excess(row_max(xp.where(is_left, -infinity, total)), power)
+    height = _excess(-row_max(-xp.where(is_left, total, xp.inf)), power)
+    depth = _excess(row_max(xp.where(is_left, -xp.inf, total)), power)
     chord = left + (right - left) * (height / (height - depth))
     lowered = xp.where((chord > left) & (chord < right), chord, right)
     return raised, xp.where(lowered > raised, lowered, raised)
@@ -334,5 +311,4 @@ def _section(
 
 def _excess(total: Array, power: Array | float) -> Array:
     r""":math:`g^\beta - 1`, or log g, which is convex in τ."""
-    xp = namespace(total)
-    return xp.log(total) if power == 0 else total**power - 1
+    return namespace(total).log(total) if power == 0 else total**power - 1

@@ -41,7 +41,7 @@ def as_scores(theta: Any, name: str = "theta") -> tuple[Array, Restore]:
         )
     working = working_precision(theta)
     if working is theta and theta.ndim > 1:
-        return theta, _unchanged
+        return theta, lambda out: out
     dtype = theta.dtype
 
     def restore(out: Array) -> Array:
@@ -49,10 +49,6 @@ def as_scores(theta: Any, name: str = "theta") -> tuple[Array, Restore]:
         return out[()] if is_numpy(out) and out.ndim == 0 else out
 
     return working, restore
-
-
-def _unchanged(out: Array) -> Array:
-    return out
 
 
 def as_points(y: Any, domain: ConvexSet, name: str) -> tuple[Array, Restore]:
@@ -220,8 +216,7 @@ def check_sparse(x: Any, name: str) -> None:
             f"{what}: in {_AXES[major]} {at} indptr goes from {indptr[at]} to {indptr[at + 1]}, "
             f"but there are {len(indices)} entries"
         )
-    used = indices[: indptr[-1]]
-    _check_indices(used, n_minor, what, minor, indptr)
+    _check_indices(indices[: indptr[-1]], n_minor, what, minor, indptr)
 
 
 _AXES = ("row", "column")
@@ -287,9 +282,6 @@ def read_number(x: Any, name: str, why_no_gradient: str = "") -> Any:
     return x.item()
 
 
-_RUNS_AWAY = ": the loss decreases in it, so that training would drive it to infinity"
-
-
 # The range that every engine can hold in both precisions, besides 0: below it, products with tiny
 # targets underflow in float32, and above it losses have lost half of the digits of float32.
 MIN_TIGHTNESS, MAX_TIGHTNESS = 1e-12, 1e6
@@ -300,7 +292,8 @@ def as_tightness(tightness: Any, limit: float = MAX_TIGHTNESS) -> float:
 
     Beyond ``limit`` the losses of a regularizer have several maximizers.
     """
-    tightness = read_number(tightness, "tightness", _RUNS_AWAY)
+    runs_away = ": the loss decreases in it, so that training would drive it to infinity"
+    tightness = read_number(tightness, "tightness", runs_away)
     is_number = isinstance(tightness, (int, float, np.integer, np.floating))
     if isinstance(tightness, bool) or not is_number:
         raise TypeError(

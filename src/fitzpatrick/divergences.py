@@ -22,13 +22,7 @@ from .regularizers import Regularizer, Solution
 from .regularizers._base import PointSolution, check_vectors
 from .sets import ConvexSet
 
-__all__ = [
-    "TargetDependent",
-    "bregman",
-    "fitzpatrick",
-    "fitzpatrick_function",
-    "lower_bound",
-]
+__all__ = ["TargetDependent", "bregman", "fitzpatrick", "fitzpatrick_function", "lower_bound"]
 
 
 def _as_two_points(omega: Regularizer, y: Array, z: Array) -> tuple[Array, Array, Restore]:
@@ -112,7 +106,7 @@ def fitzpatrick(
     value = omega.solve(y, omega.potential_gradient(z), tightness).value()
     if bound == "sup":
         xp = namespace(y)
-        value = xp.where(omega.domain.same_face(y, z), value, xp.full_like(value, xp.inf))
+        value = xp.where(omega.domain.same_face(y, z), value, xp.inf)
     return restore(value)
 
 

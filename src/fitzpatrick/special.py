@@ -46,14 +46,13 @@ def wright_omega(z: Array) -> Array:
     """
     z = as_real(z, "z")
     xp = namespace(z)
-    one = xp.ones_like(z)
     is_negative, is_exp = z < 0, z < math.log(eps(z)) + _OMEGA_IS_EXP
     is_itself, given = z > eps(z) ** -2, z
-    z = xp.where(is_itself, one, z)
+    z = xp.where(is_itself, 1.0, z)
     exponential = xp.exp(-xp.abs(z))
-    tail = xp.where(is_exp, one, exponential)  # e^z for z < 0
+    tail = xp.where(is_exp, 1.0, exponential)  # e^z for z < 0
     # log(1 + e^z), to the few digits that a start needs
-    start = xp.where(z < -4, tail, xp.where(is_negative, xp.zeros_like(z), z) + xp.log(1 + tail))
+    start = xp.where(z < -4, tail, xp.where(is_negative, 0.0, z) + xp.log(1 + tail))
     omega = start * (1 - xp.log(1 + start) / (2 + start))
     for _ in range(2 if precision_bits(z) > 24 else 1):
         # one logarithm for both halves of the axis
@@ -78,7 +77,7 @@ def expm1_minus_x(x: Array) -> Array:
     """
     x = as_real(x, "x")
     xp = namespace(x)
-    small = xp.where(xp.abs(x) < _EXPM1_SWITCH, x, xp.zeros_like(x))
+    small = xp.where(xp.abs(x) < _EXPM1_SWITCH, x, 0.0)
     series = xp.ones_like(x)
     for n in range(_EXPM1_TERMS, 2, -1):
         series = 1 + series * small / n
@@ -99,7 +98,7 @@ def softplus(x: Array) -> Array:
     # two branches instead of |x|, which has no derivative at 0
     is_positive = x >= 0
     exponential = xp.exp(xp.where(is_positive, -x, x))
-    return xp.where(is_positive, x, xp.zeros_like(x)) + xp.log1p(exponential)
+    return xp.where(is_positive, x, 0.0) + xp.log1p(exponential)
 
 
 @quiet
@@ -115,7 +114,7 @@ def sigmoid(x: Array) -> Array:
     xp = namespace(x)
     is_positive = x >= 0
     exponential = xp.exp(xp.where(is_positive, -x, x))
-    return xp.where(is_positive, xp.ones_like(x), exponential) / (1 + exponential)
+    return xp.where(is_positive, 1.0, exponential) / (1 + exponential)
 
 
 @quiet
@@ -130,5 +129,5 @@ def logsumexp(x: Array) -> Array:
     x = as_real(x, "x")
     xp = namespace(x)
     top = xp.max(x, axis=-1, keepdims=True)
-    finite = xp.where(xp.abs(top) == xp.inf, xp.zeros_like(top), top)
+    finite = xp.where(xp.abs(top) == xp.inf, 0.0, top)
     return finite + xp.log(xp.sum(xp.exp(x - finite), axis=-1, keepdims=True))

@@ -51,9 +51,5 @@ from ._functions import *  # noqa: F403
 from ._projections import *  # noqa: F403
 from ._sparse_targets import *  # noqa: F403
 
-__all__: list[str] = []
-__all__ += _entmax.__all__
-__all__ += _factory.__all__
-__all__ += _functions.__all__
-__all__ += _sparse_targets.__all__
-__all__ += _projections.__all__
+__all__ = _entmax.__all__ + _factory.__all__ + _functions.__all__
+__all__ += _sparse_targets.__all__ + _projections.__all__

@@ -12,9 +12,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from jax.typing import ArrayLike
 
-from .._array import is_supported_float, working_precision
+from .._array import is_integer, is_supported_float, working_precision
 from .._validation import as_tightness
 from ..regularizers import Regularizer
 
@@ -23,23 +24,23 @@ from ..regularizers import Regularizer
 class Scores:
     """Scores as they came, and as the core takes them."""
 
-    given: jax.Array
+    given: Array
     axis: int
-    theta: jax.Array  # classes last, in working precision, masked
-    mask: jax.Array | None  # the classes that count, of the shape of theta
+    theta: Array  # classes last, in working precision, masked
+    mask: Array | None  # the classes that count, of the shape of theta
 
-    def restore(self, out: jax.Array) -> jax.Array:
+    def restore(self, out: Array) -> Array:
         """The result in the dtype that the scores came in."""
         return out.astype(self.given.dtype)
 
-    def restore_rows(self, p: jax.Array) -> jax.Array:
+    def restore_rows(self, p: Array) -> Array:
         """Predictions in the form of the scores; 0 for classes that are left out."""
         if self.mask is not None:
             p = jnp.where(self.mask, p, 0)
         return self.restore(jnp.moveaxis(p, -1, self.axis))
 
 
-def _as_array(x: Any, name: str) -> jax.Array:
+def _as_array(x: Any, name: str) -> Array:
     try:
         return jnp.asarray(x)
     except (TypeError, ValueError) as error:
@@ -49,11 +50,7 @@ def _as_array(x: Any, name: str) -> jax.Array:
 _SWAPPED = "; or are the arguments swapped? Scores come first"
 
 
-def _is_integer(x: jax.Array) -> bool:
-    return bool(jnp.issubdtype(x.dtype, jnp.integer))
-
-
-def _as_axis(axis: int, scores: jax.Array) -> int:
+def _as_axis(axis: int, scores: Array) -> int:
     if isinstance(axis, bool) or not hasattr(axis, "__index__"):
         raise TypeError(f"axis must be an integer, the axis of the classes, got {axis!r}")
     axis = operator.index(axis)
@@ -67,7 +64,7 @@ def _as_axis(axis: int, scores: jax.Array) -> int:
     return axis
 
 
-def _as_mask(where: ArrayLike, shape: tuple[int, ...]) -> jax.Array:
+def _as_mask(where: ArrayLike, shape: tuple[int, ...]) -> Array:
     mask = _as_array(where, "where")
     if mask.dtype != jnp.bool_:
         raise TypeError(f"where must be boolean, True for the classes to keep, got {mask.dtype}")
@@ -87,9 +84,9 @@ def as_static(number: Any, name: str, why: str) -> Any:
             f"in jax.jit(f, static_argnames='{name}'), or close over it, as in lambda scores, "
             f"targets: loss(scores, targets, {name}=1.5). {why}"
         )
-    if isinstance(number, jax.Array) and number.ndim != 0:
+    if isinstance(number, Array) and number.ndim != 0:
         raise TypeError(f"{name} must be one number, got an array of shape {number.shape}")
-    return number.item() if isinstance(number, jax.Array) else number
+    return number.item() if isinstance(number, Array) else number
 
 
 def as_static_tightness(tightness: Any) -> float:
@@ -98,7 +95,7 @@ def as_static_tightness(tightness: Any) -> float:
     return as_tightness(as_static(tightness, "tightness", why + "without end"))
 
 
-def _masking_score(regularizer: Regularizer, like: jax.Array) -> jax.Array:
+def _masking_score(regularizer: Regularizer, like: Array) -> Array:
     """The score that keeps a class with target 0 out of the loss.
 
     It is −∞ where an example is spread over classes. Where every entry is on its own it is ∇Ψ(0),
@@ -110,7 +107,7 @@ def _masking_score(regularizer: Regularizer, like: jax.Array) -> jax.Array:
     if regularizer.is_entrywise:
         zero = jnp.zeros_like(like[..., :1])
         if bool(domain.contains(np.zeros(1))):
-            score: jax.Array = regularizer.potential_gradient(zero)
+            score: Array = regularizer.potential_gradient(zero)
             return score
     raise ValueError(
         f"where is not defined for {regularizer!r}: a class that is left out would change the "
@@ -143,7 +140,7 @@ def as_scores(
     return Scores(given, axis, theta, mask)
 
 
-def as_targets(targets: ArrayLike, scores: Scores, regularizer: Regularizer) -> jax.Array:
+def as_targets(targets: ArrayLike, scores: Scores, regularizer: Regularizer) -> Array:
     """Targets in the form of ``scores.theta``.
 
     Where every entry is on its own, entries are left out with their targets. On the simplex a class
@@ -153,12 +150,12 @@ def as_targets(targets: ArrayLike, scores: Scores, regularizer: Regularizer) -> 
     shape = scores.given.shape
     if y.shape != shape:
         hint = ""
-        if _is_integer(y) and y.ndim == len(shape) - 1:
+        if is_integer(y) and y.ndim == len(shape) - 1:
             hint = "; for class labels use the function that ends in _with_integer_labels"
         if y.ndim == len(shape) + 1:
             hint = _SWAPPED
         raise ValueError(f"targets must have the shape of scores, {shape}, got {y.shape}{hint}")
-    if not (is_supported_float(y) or _is_integer(y) or y.dtype == jnp.bool_):
+    if not (is_supported_float(y) or is_integer(y) or y.dtype == jnp.bool_):
         raise TypeError(
             f"targets must be numbers in float16 to float64, integers or booleans, got {y.dtype}"
         )
@@ -172,10 +169,10 @@ def as_targets(targets: ArrayLike, scores: Scores, regularizer: Regularizer) -> 
     return jnp.where(counts, y, 0)
 
 
-def as_labels(labels: ArrayLike, scores: Scores) -> tuple[jax.Array, jax.Array]:
+def as_labels(labels: ArrayLike, scores: Scores) -> tuple[Array, Array]:
     """Labels brought into range, and which of them were."""
     array = _as_array(labels, "labels")
-    if not _is_integer(array):
+    if not is_integer(array):
         hint = "; for proportions use the function without _with_integer_labels"
         raise TypeError(
             f"labels must be integers, the index of a class, got {array.dtype}"
@@ -191,7 +188,7 @@ def as_labels(labels: ArrayLike, scores: Scores) -> tuple[jax.Array, jax.Array]:
     return as_classes(array, scores.theta.shape[-1])
 
 
-def as_classes(indices: jax.Array, k: int) -> tuple[jax.Array, jax.Array]:
+def as_classes(indices: Array, k: int) -> tuple[Array, Array]:
     """Integers as indices of k classes, 0 for those out of range, and which are in range."""
     if indices.dtype.itemsize < 4:
         indices = indices.astype(jnp.int32)  # small integer types cannot hold every class

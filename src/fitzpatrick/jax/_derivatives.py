@@ -20,16 +20,14 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 from jax.custom_derivatives import SymbolicZero
 
+from .._array import is_integer
 from ..losses import Loss
 
 # A point at which every potential is smooth.
 _INSIDE = 0.5
-
-
-def _are_labels(targets: jax.Array) -> bool:
-    return bool(jnp.issubdtype(targets.dtype, jnp.integer))
 
 
 def _is_zero(tangent: Any) -> bool:
@@ -38,55 +36,46 @@ def _is_zero(tangent: Any) -> bool:
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
-def value(loss: Loss, targets: jax.Array, scores: jax.Array) -> jax.Array:
+def value(loss: Loss, targets: Array, scores: Array) -> Array:
     """The loss of each row, shape (…)."""
-    solve = loss.solve_labels if _are_labels(targets) else loss.solve
-    out: jax.Array = solve(targets, scores).value()
+    solve = loss.solve_labels if is_integer(targets) else loss.solve
+    out: Array = solve(targets, scores).value()
     return out
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
-def value_and_maximizer(
-    loss: Loss, targets: jax.Array, scores: jax.Array
-) -> tuple[jax.Array, jax.Array]:
+def value_and_maximizer(loss: Loss, targets: Array, scores: Array) -> tuple[Array, Array]:
     """The loss, and y*, shape (…, k); with labels y* − e_label, which keeps its digits."""
-    if _are_labels(targets):
+    if is_integer(targets):
         at_labels = loss.solve_labels(targets, scores)
         return at_labels.value(), at_labels.gradient()
     solution = loss.solve(targets, scores)
     return solution.value(), solution.y_star
 
 
-def _differential(
-    loss: Loss, primals: Any, tangents: Any
-) -> tuple[jax.Array, jax.Array, jax.Array]:
+def _differential(loss: Loss, primals: Any, tangents: Any) -> tuple[Array, Array, Array]:
     """The loss, its maximizer as above, and dL."""
     targets, scores = primals
     targets_dot, scores_dot = tangents
     out, moving = value_and_maximizer(loss, targets, scores)
     out_dot = jnp.zeros_like(out)
     if not _is_zero(scores_dot):
-        gradient = moving if _are_labels(targets) else moving - _kept(targets, scores)
+        gradient = moving
+        if not is_integer(targets):  # targets of removed classes cannot move
+            gradient -= jnp.where(_removed(targets, scores), 0, targets)
         out_dot += jnp.sum(gradient * scores_dot, axis=-1)
-    if not (_is_zero(targets_dot) or _are_labels(targets)):
+    if not (_is_zero(targets_dot) or is_integer(targets)):
         slope = _target_gradient(loss, moving, targets, scores)
         out_dot += jnp.sum(slope * targets_dot, axis=-1)
     return out, moving, out_dot
 
 
-def _removed(targets: jax.Array, scores: jax.Array) -> jax.Array:
+def _removed(targets: Array, scores: Array) -> Array:
     """Where a score of −∞ takes a class out, and with it its target, which stays at 0."""
     return (scores == -jnp.inf) & (targets == 0)
 
 
-def _kept(targets: jax.Array, scores: jax.Array) -> jax.Array:
-    """The targets, where those of removed classes cannot move."""
-    return jnp.where(_removed(targets, scores), 0, targets)
-
-
-def _target_gradient(
-    loss: Loss, y_star: jax.Array, targets: jax.Array, scores: jax.Array
-) -> jax.Array:
+def _target_gradient(loss: Loss, y_star: Array, targets: Array, scores: Array) -> Array:
     """(1 − c) ∇Ψ(y) + c ∇Ψ(y*) − θ, and 0 for a removed class."""
     removed = _removed(targets, scores)
     slope = jnp.zeros_like(scores)
@@ -99,7 +88,7 @@ def _target_gradient(
 
 
 @functools.partial(value.defjvp, symbolic_zeros=True)
-def _value_jvp(loss: Loss, primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
+def _value_jvp(loss: Loss, primals: Any, tangents: Any) -> tuple[Array, Array]:
     out, _, out_dot = _differential(loss, primals, tangents)
     return out, out_dot
 
@@ -107,12 +96,12 @@ def _value_jvp(loss: Loss, primals: Any, tangents: Any) -> tuple[jax.Array, jax.
 @functools.partial(value_and_maximizer.defjvp, symbolic_zeros=True)
 def _value_and_maximizer_jvp(
     loss: Loss, primals: Any, tangents: Any
-) -> tuple[tuple[jax.Array, jax.Array], tuple[jax.Array, jax.Array]]:
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     targets, scores = primals
     targets_dot, scores_dot = tangents
     out, moving, out_dot = _differential(loss, primals, tangents)
     push = jnp.zeros_like(scores) if _is_zero(scores_dot) else scores_dot
-    if _are_labels(targets):
+    if is_integer(targets):
         moving_dot = loss.solve_labels(targets, scores).hessian_product(push)
     else:
         if not (_is_zero(targets_dot) or loss.tightness == 0):
@@ -121,12 +110,12 @@ def _value_and_maximizer_jvp(
     return (out, moving), (out_dot, moving_dot)
 
 
-def _pull_of_targets(loss: Loss, y_star: jax.Array, targets_dot: jax.Array) -> jax.Array:
+def _pull_of_targets(loss: Loss, y_star: Array, targets_dot: Array) -> Array:
     """∇²Ψ(y*) dy; 0 where ∇²Ψ is infinite, on the boundary, where y* does not move."""
     gradient = loss.regularizer.potential_gradient
     _, curvature = jax.jvp(gradient, (y_star,), (jnp.ones_like(y_star),))
     still = ~jnp.isfinite(curvature)
     inside = jnp.where(still, _INSIDE, y_star)
-    pull: jax.Array
+    pull: Array
     _, pull = jax.jvp(gradient, (inside,), (jnp.where(still, 0, targets_dot),))
     return pull

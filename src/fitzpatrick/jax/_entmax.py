@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 from jax.typing import ArrayLike
 
 from .._array import coupled_product, eps, is_concrete
@@ -40,21 +41,19 @@ _FORMULAS: dict[str, tuple[Any, Any, Any]] = {
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _rows(kind: str, theta: jax.Array, parameter: jax.Array) -> jax.Array:
-    out: jax.Array = _FORMULAS[kind][0](theta, parameter)
+def _rows(kind: str, theta: Array, parameter: Array) -> Array:
+    out: Array = _FORMULAS[kind][0](theta, parameter)
     return out
 
 
 @_rows.defjvp
-def _rows_jvp(kind: str, primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
+def _rows_jvp(kind: str, primals: Any, tangents: Any) -> tuple[Array, Array]:
     _, product, slope = _FORMULAS[kind]
     p = _rows(kind, *primals)
     return p, product(p, tangents[0], primals[1]) + slope(p, primals[1]) * tangents[1]
 
 
-def _as_parameter(
-    value: ArrayLike, name: str, low: float, high: float, scores: Scores
-) -> jax.Array:
+def _as_parameter(value: ArrayLike, name: str, low: float, high: float, scores: Scores) -> Array:
     """A number for each row, of shape (…, 1); NaN for one that is out of range and traced."""
     numbers = jnp.asarray(value)
     if not jnp.issubdtype(numbers.dtype, jnp.number) or jnp.iscomplexobj(numbers):
@@ -77,13 +76,13 @@ def _as_parameter(
     return jnp.where((rows >= low) & (rows <= high), rows, jnp.nan)
 
 
-def _link(kind: str, checked: Scores, parameter: jax.Array) -> jax.Array:
+def _link(kind: str, checked: Scores, parameter: Array) -> Array:
     return checked.restore_rows(_rows(kind, checked.theta, parameter))
 
 
 def entmax(
     scores: ArrayLike, alpha: ArrayLike = 1.5, axis: int = -1, where: ArrayLike | None = None
-) -> jax.Array:
+) -> Array:
     r"""α-entmax: the link of ``Tsallis(alpha)``, sparse for α > 1.
 
     .. math:: \hat y(\theta) = \operatorname{argmax}_{y \in \triangle}\;
@@ -118,7 +117,7 @@ def entmax(
 
 def normmax(
     scores: ArrayLike, alpha: ArrayLike = 2.0, axis: int = -1, where: ArrayLike | None = None
-) -> jax.Array:
+) -> Array:
     r"""α-normmax: the link of the norm :math:`\|y\|_\alpha` on the simplex, for α > 1.
 
     The arguments are explained in :func:`entmax`.
@@ -136,7 +135,7 @@ def normmax(
 
 def budget(
     scores: ArrayLike, budget: ArrayLike = 2.0, axis: int = -1, where: ArrayLike | None = None
-) -> jax.Array:
+) -> Array:
     r"""Sparsemax with a budget: the point of :math:`[0, 1]^k` that sums to it and is nearest.
 
     Where fewer classes than the budget are left, each of them is 1. The other arguments are

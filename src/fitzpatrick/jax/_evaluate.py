@@ -1,7 +1,7 @@
 """Losses and links at the arguments that users pass: what every function of this package calls."""
 
-import jax
 import jax.numpy as jnp
+from jax import Array
 from jax.typing import ArrayLike
 
 from ..losses import Loss
@@ -12,7 +12,7 @@ from ._sparse_targets import SparseTargets, loss_at_lists
 Where = ArrayLike | None
 
 
-def _finish(value: jax.Array, scores: Scores, loss: Loss) -> jax.Array:
+def _finish(value: Array, scores: Scores, loss: Loss) -> Array:
     """The losses in the scores' dtype; 0 for an example that has no class left, as in optax."""
     if scores.mask is not None and not loss.regularizer.is_entrywise:
         value = jnp.where(jnp.any(scores.mask, axis=-1), value, 0)
@@ -21,7 +21,7 @@ def _finish(value: jax.Array, scores: Scores, loss: Loss) -> jax.Array:
 
 def _on_vectors(
     loss: Loss, axis: int, where: Where, *matrices: ArrayLike
-) -> tuple[Loss, list[jax.Array]]:
+) -> tuple[Loss, list[Array]]:
     """A loss of matrices, which are the last two axes, as one of vectors."""
     if axis != -1 or where is not None:
         raise ValueError(
@@ -41,7 +41,7 @@ def loss_at_targets(
     targets: ArrayLike | SparseTargets,
     axis: int = -1,
     where: Where = None,
-) -> jax.Array:
+) -> Array:
     """The loss of each example, for targets of the shape of the scores, or lists of classes."""
     if loss.regularizer.domain.n_axes > 1 and not isinstance(targets, SparseTargets):
         if jnp.shape(scores) != jnp.shape(targets):
@@ -62,7 +62,7 @@ def loss_at_targets(
 
 def loss_at_labels(
     loss: Loss, scores: ArrayLike, labels: ArrayLike, axis: int = -1, where: Where = None
-) -> jax.Array:
+) -> Array:
     """The loss of each example at its class label; NaN where there is no such class."""
     checked = as_scores(scores, axis, where, loss.regularizer, labels)
     index, in_range = as_labels(labels, checked)
@@ -70,7 +70,7 @@ def loss_at_labels(
     return _finish(jnp.where(in_range, value, jnp.nan), checked, loss)
 
 
-def link_at(loss: Loss, scores: ArrayLike, axis: int = -1, where: Where = None) -> jax.Array:
+def link_at(loss: Loss, scores: ArrayLike, axis: int = -1, where: Where = None) -> Array:
     """The predictions of a loss of tightness 0, whose maximizer does not depend on the targets."""
     if loss.regularizer.domain.n_axes > 1:
         loss, (vectors,) = _on_vectors(loss, axis, where, scores)
@@ -81,9 +81,7 @@ def link_at(loss: Loss, scores: ArrayLike, axis: int = -1, where: Where = None) 
     return checked.restore_rows(p)
 
 
-def probabilities_at(
-    loss: Loss, scores: ArrayLike, axis: int = -1, where: Where = None
-) -> jax.Array:
+def probabilities_at(loss: Loss, scores: ArrayLike, axis: int = -1, where: Where = None) -> Array:
     """The class probabilities that belong to the scores, or those of each entry by itself."""
     checked = as_scores(scores, axis, where, loss.regularizer)
     q = loss.regularizer.solve_probabilities(checked.theta, loss.tightness)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
 from .._array import eps
 from ..sets._base import membership_tolerance
@@ -22,15 +23,15 @@ _NONE = -1
 
 
 class _State(NamedTuple):
-    y: jax.Array
-    multipliers: jax.Array
-    is_active: jax.Array
-    entering: jax.Array  # the row that comes in, over one step or several
-    goes_on: jax.Array
-    n_steps: jax.Array
+    y: Array
+    multipliers: Array
+    is_active: Array
+    entering: Array  # the row that comes in, over one step or several
+    goes_on: Array
+    n_steps: Array
 
 
-def _nearest_of_equations(x: jax.Array, rows: jax.Array, levels: jax.Array) -> jax.Array:
+def _nearest_of_equations(x: Array, rows: Array, levels: Array) -> Array:
     """The nearest point to x with rows · y = levels, or least squares; rows may be dependent."""
     inverse = jnp.linalg.pinv(rows)
     for _ in range(2):  # the second time for digits that large distances cost
@@ -39,9 +40,7 @@ def _nearest_of_equations(x: jax.Array, rows: jax.Array, levels: jax.Array) -> j
 
 
 @partial(jax.jit, static_argnames="n_equations")
-def nearest_of_rows(
-    x: jax.Array, rows: jax.Array, levels: jax.Array, n_equations: int
-) -> tuple[jax.Array, jax.Array]:
+def nearest_of_rows(x: Array, rows: Array, levels: Array, n_equations: int) -> tuple[Array, Array]:
     """The points next to x, and whether they fulfil all rows.
 
     Args:
@@ -54,7 +53,7 @@ def nearest_of_rows(
     norm = jnp.sqrt(jnp.where(square > 0, square, 1))
     rows, levels = rows / norm[:, None], levels / norm
 
-    def project(point: jax.Array) -> jax.Array:
+    def project(point: Array) -> Array:
         is_active = _active_rows(*jax.lax.stop_gradient((point, rows, levels)), n_equations)
         held = jnp.where(is_active[:, None], rows, 0)
         return _nearest_of_equations(point, held, jnp.where(is_active, levels, 0))
@@ -67,7 +66,7 @@ def nearest_of_rows(
     return p, jnp.all(excess <= membership_tolerance(p) * size, axis=-1)
 
 
-def _active_rows(x: jax.Array, rows: jax.Array, levels: jax.Array, n_equations: int) -> jax.Array:
+def _active_rows(x: Array, rows: Array, levels: Array, n_equations: int) -> Array:
     """Which rows, of length one or zero, hold with equality at the point next to one x."""
     m, n = rows.shape
     is_equation = jnp.arange(m) < n_equations

@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 from jax.typing import ArrayLike
 
 from .._array import is_concrete, working_precision
@@ -46,7 +47,7 @@ __all__ = [
 ]
 
 
-def _as_points(x: ArrayLike, name: str = "x") -> tuple[jax.Array, Callable[[jax.Array], jax.Array]]:
+def _as_points(x: ArrayLike, name: str = "x") -> tuple[Array, Callable[[Array], Array]]:
     """Points in working precision, and the cast of a result to the dtype they came in."""
     points = _as_array(x, name)
     if jnp.iscomplexobj(points):
@@ -58,25 +59,25 @@ def _as_points(x: ArrayLike, name: str = "x") -> tuple[jax.Array, Callable[[jax.
     return working_precision(points), lambda out: out.astype(points.dtype)
 
 
-def _where_empty(is_empty: jax.Array, out: jax.Array, message: str) -> jax.Array:
+def _where_empty(is_empty: Array, out: Array, message: str) -> Array:
     """Raise if a set is empty; where JAX traces the values, NaN in place of its points."""
     if is_concrete(is_empty) and bool(jnp.any(is_empty)):
         raise ValueError(message)
     return jnp.where(is_empty, jnp.nan, out)
 
 
-def _as_radius(value: ArrayLike, name: str = "value") -> jax.Array:
+def _as_radius(value: ArrayLike, name: str = "value") -> Array:
     radius = jnp.asarray(value)
     return _where_empty(radius < 0, radius, f"the set is empty: {name} must not be negative")
 
 
-def projection_non_negative(x: ArrayLike, hyperparams: Any = None) -> jax.Array:  # noqa: ARG001  # jaxopt's
+def projection_non_negative(x: ArrayLike, hyperparams: Any = None) -> Array:  # noqa: ARG001  # jaxopt's
     """Projection onto x ≥ 0; ``hyperparams`` is not used."""
     points, restore = _as_points(x)
     return restore(jnp.maximum(points, 0))
 
 
-def projection_box(x: ArrayLike, hyperparams: tuple[ArrayLike, ArrayLike]) -> jax.Array:
+def projection_box(x: ArrayLike, hyperparams: tuple[ArrayLike, ArrayLike]) -> Array:
     """Projection onto lower ≤ x ≤ upper, for ``hyperparams=(lower, upper)``.
 
     Example:
@@ -89,19 +90,19 @@ def projection_box(x: ArrayLike, hyperparams: tuple[ArrayLike, ArrayLike]) -> ja
     return restore(_where_empty(lower > upper, jnp.clip(points, lower, upper), message))
 
 
-def projection_hypercube(x: ArrayLike, unit: ArrayLike = 1.0) -> jax.Array:
+def projection_hypercube(x: ArrayLike, unit: ArrayLike = 1.0) -> Array:
     """Projection onto 0 ≤ x ≤ unit."""
     return projection_box(x, (0.0, unit))
 
 
-def projection_linf_ball(x: ArrayLike, max_value: ArrayLike = 1.0) -> jax.Array:
+def projection_linf_ball(x: ArrayLike, max_value: ArrayLike = 1.0) -> Array:
     """Projection onto ‖x‖_∞ ≤ max_value."""
     points, restore = _as_points(x)
     radius = _as_radius(max_value, "max_value")
     return restore(jnp.clip(points, -radius, radius))
 
 
-def projection_simplex(x: ArrayLike, value: ArrayLike | None = 1.0) -> jax.Array:
+def projection_simplex(x: ArrayLike, value: ArrayLike | None = 1.0) -> Array:
     """Projection onto x ≥ 0, Σ x = value; None stands for 1.
 
     Example:
@@ -111,13 +112,13 @@ def projection_simplex(x: ArrayLike, value: ArrayLike | None = 1.0) -> jax.Array
     points, restore = _as_points(x)
     total = _as_radius(1.0 if value is None else value)
     is_point = total == 0
-    p: jax.Array = Simplex().project(points / jnp.where(is_point, 1, total))
+    p: Array = Simplex().project(points / jnp.where(is_point, 1, total))
     return restore(jnp.where(is_point, 0, total * p))
 
 
 def projection_sparse_simplex(
     x: ArrayLike, max_nz: int, use_approx_max_nz: bool = False, value: ArrayLike | None = 1.0
-) -> jax.Array:
+) -> Array:
     """Projection onto x ≥ 0, Σ x = value with at most ``max_nz`` entries that are not zero.
 
     Args:
@@ -139,13 +140,13 @@ def projection_sparse_simplex(
     return restore(jnp.put_along_axis(jnp.zeros_like(points), indices, p, axis=-1, inplace=False))
 
 
-def projection_l1_sphere(x: ArrayLike, value: ArrayLike = 1.0) -> jax.Array:
+def projection_l1_sphere(x: ArrayLike, value: ArrayLike = 1.0) -> Array:
     """Projection onto ‖x‖₁ = value."""
     points, restore = _as_points(x)
     return restore(jnp.where(points < 0, -1, 1) * projection_simplex(jnp.abs(points), value))
 
 
-def projection_l1_ball(x: ArrayLike, max_value: ArrayLike = 1.0) -> jax.Array:
+def projection_l1_ball(x: ArrayLike, max_value: ArrayLike = 1.0) -> Array:
     """Projection onto ‖x‖₁ ≤ max_value.
 
     Example:
@@ -157,13 +158,13 @@ def projection_l1_ball(x: ArrayLike, max_value: ArrayLike = 1.0) -> jax.Array:
     return restore(jnp.where(is_inside, points, projection_l1_sphere(points, max_value)))
 
 
-def _root_of_size(x: jax.Array) -> jax.Array:
+def _root_of_size(x: Array) -> Array:
     """√max |x_i| of each row, 1 for zero, as a constant; x over it, twice, has squares."""
     top = jnp.max(jnp.abs(jax.lax.stop_gradient(x)), axis=-1, keepdims=True)
     return jnp.sqrt(jnp.where(top > 0, top, 1))
 
 
-def _polar(x: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _polar(x: Array) -> tuple[Array, Array]:
     """x/‖x‖₂ and ‖x‖₂; of zero both are zero, and so is the derivative of the latter."""
     root = _root_of_size(x)
     x = x / root / root
@@ -173,13 +174,13 @@ def _polar(x: jax.Array) -> tuple[jax.Array, jax.Array]:
     return x / norm, jnp.where(has_size, norm * root * root, 0)
 
 
-def projection_l2_sphere(x: ArrayLike, value: ArrayLike = 1.0) -> jax.Array:
+def projection_l2_sphere(x: ArrayLike, value: ArrayLike = 1.0) -> Array:
     """Projection onto ‖x‖₂ = value; zero stays where it is."""
     points, restore = _as_points(x)
     return restore(_polar(points)[0] * _as_radius(value))
 
 
-def projection_l2_ball(x: ArrayLike, max_value: ArrayLike = 1.0) -> jax.Array:
+def projection_l2_ball(x: ArrayLike, max_value: ArrayLike = 1.0) -> Array:
     """Projection onto ‖x‖₂ ≤ max_value.
 
     Example:
@@ -192,7 +193,7 @@ def projection_l2_ball(x: ArrayLike, max_value: ArrayLike = 1.0) -> jax.Array:
     return restore(jnp.where(is_inside, points, direction * _as_radius(max_value)))
 
 
-def _from_plane(x: jax.Array, hyperparams: tuple[ArrayLike, ArrayLike]) -> tuple[jax.Array, ...]:
+def _from_plane(x: Array, hyperparams: tuple[ArrayLike, ArrayLike]) -> tuple[Array, ...]:
     """The vector from the nearest point of ⟨a, x⟩ = b to x, and ⟨a, x⟩ − b in some unit, (…, 1)."""
     a, b = (jnp.asarray(parameter, x.dtype) for parameter in hyperparams)
     root = _root_of_size(a)
@@ -201,7 +202,7 @@ def _from_plane(x: jax.Array, hyperparams: tuple[ArrayLike, ArrayLike]) -> tuple
     return distance / jnp.sum(a * a, axis=-1, keepdims=True) * a, distance
 
 
-def projection_hyperplane(x: ArrayLike, hyperparams: tuple[ArrayLike, ArrayLike]) -> jax.Array:
+def projection_hyperplane(x: ArrayLike, hyperparams: tuple[ArrayLike, ArrayLike]) -> Array:
     """Projection onto ⟨a, x⟩ = b, for ``hyperparams=(a, b)``.
 
     Example:
@@ -212,16 +213,14 @@ def projection_hyperplane(x: ArrayLike, hyperparams: tuple[ArrayLike, ArrayLike]
     return restore(points - _from_plane(points, hyperparams)[0])
 
 
-def projection_halfspace(x: ArrayLike, hyperparams: tuple[ArrayLike, ArrayLike]) -> jax.Array:
+def projection_halfspace(x: ArrayLike, hyperparams: tuple[ArrayLike, ArrayLike]) -> Array:
     """Projection onto ⟨a, x⟩ ≤ b, for ``hyperparams=(a, b)``."""
     points, restore = _as_points(x)
     offset, distance = _from_plane(points, hyperparams)
     return restore(jnp.where(distance > 0, points - offset, points))
 
 
-def _where_found(
-    is_inside: jax.Array, p: jax.Array, x: jax.Array, message: str, raises: bool
-) -> jax.Array:
+def _where_found(is_inside: Array, p: Array, x: Array, message: str, raises: bool) -> Array:
     """p, and NaN for points x that have NaN, or that no point of the set was found for."""
     is_known = ~jnp.any(jnp.isnan(x), axis=-1)
     if raises:
@@ -229,7 +228,7 @@ def _where_found(
     return jnp.where((is_known & is_inside)[..., None], p, jnp.nan)
 
 
-def _as_equations(rows: ArrayLike, levels: ArrayLike, x: jax.Array, names: str) -> Any:
+def _as_equations(rows: ArrayLike, levels: ArrayLike, x: Array, names: str) -> Any:
     matrix, vector = (jnp.asarray(given, x.dtype) for given in (rows, levels))
     if matrix.ndim != 2 or matrix.shape[1] != x.shape[-1] or vector.shape != matrix.shape[:1]:
         raise ValueError(
@@ -239,7 +238,7 @@ def _as_equations(rows: ArrayLike, levels: ArrayLike, x: jax.Array, names: str) 
     return matrix, vector
 
 
-def projection_affine_set(x: ArrayLike, hyperparams: tuple[ArrayLike, ArrayLike]) -> jax.Array:
+def projection_affine_set(x: ArrayLike, hyperparams: tuple[ArrayLike, ArrayLike]) -> Array:
     """Projection onto A x = b, for ``hyperparams=(A, b)``; rows of A may be dependent.
 
     Example:
@@ -256,7 +255,7 @@ def projection_polyhedron(
     x: ArrayLike,
     hyperparams: tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike],
     check_feasible: bool = True,
-) -> jax.Array:
+) -> Array:
     """Projection onto A x = b, G x ≤ h, for ``hyperparams=(A, b, G, h)``.
 
     By a dual active-set method, which ends after finitely many steps: some for each inequality that
@@ -291,7 +290,7 @@ def projection_box_section(
     x: ArrayLike,
     hyperparams: tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike],
     check_feasible: bool = False,
-) -> jax.Array:
+) -> Array:
     """Projection onto alpha ≤ x ≤ beta, ⟨w, x⟩ = c, for ``hyperparams=(alpha, beta, w, c)``.
 
     Exact: x + τ w, clipped, is linear in τ between breakpoints, which are sorted.
@@ -331,22 +330,20 @@ def projection_box_section(
     return restore(_where_found(is_inside, p, points, message, check_feasible))
 
 
-def _sides(
-    x: jax.Array, w: jax.Array, bottom: jax.Array, top: jax.Array, c: jax.Array
-) -> tuple[jax.Array, jax.Array]:
+def _sides(x: Array, w: Array, bottom: Array, top: Array, c: Array) -> tuple[Array, Array]:
     """Which entries of the projection are at the bottom, and which at the top of their box."""
     divisor = jnp.where(w == 0, 1, w)
     first, last = (jnp.where(w == 0, jnp.inf, (end - x) / divisor) for end in (bottom, top))
     breakpoints = jnp.sort(jnp.concatenate([first, last], axis=-1), axis=-1)
     n_breakpoints = breakpoints.shape[-1]
 
-    def end_of(count: jax.Array) -> jax.Array:
+    def end_of(count: Array) -> Array:
         """The breakpoint, from 1 on."""
         at = jnp.clip(count - 1, 0, n_breakpoints - 1)
         found = jnp.take_along_axis(breakpoints, at, axis=-1)
         return jnp.where(count < 1, -jnp.inf, jnp.where(count > n_breakpoints, jnp.inf, found))
 
-    def is_below(tau: jax.Array) -> jax.Array:
+    def is_below(tau: Array) -> Array:
         p = jnp.where(tau <= first, bottom, jnp.where(tau >= last, top, x + tau * w))
         return jnp.sum(jnp.where(w == 0, 0, w * p), axis=-1, keepdims=True) <= c
 
@@ -357,9 +354,7 @@ def _sides(
     return first >= end_of(count + 1), last <= end_of(count)
 
 
-def projection_transport(
-    sim_matrix: ArrayLike, marginals: tuple[ArrayLike, ArrayLike]
-) -> jax.Array:
+def projection_transport(sim_matrix: ArrayLike, marginals: tuple[ArrayLike, ArrayLike]) -> Array:
     """Projection onto plans P ≥ 0 with row sums a and column sums b, ``marginals=(a, b)``.
 
     Exact, by Newton's method. Marginals are positive, with the same total; they may be traced.
@@ -378,9 +373,7 @@ def projection_transport(
     return _onto_plans(PositivePart(), sim_matrix, marginals)
 
 
-def kl_projection_transport(
-    sim_matrix: ArrayLike, marginals: tuple[ArrayLike, ArrayLike]
-) -> jax.Array:
+def kl_projection_transport(sim_matrix: ArrayLike, marginals: tuple[ArrayLike, ArrayLike]) -> Array:
     """The plan with the least KL(P ‖ exp(sim_matrix)), by Sinkhorn and Newton.
 
     The arguments are those of :func:`projection_transport`.
@@ -392,14 +385,13 @@ def kl_projection_transport(
         [[0.428 0.343 0.229]
          [0.072 1.157 0.771]]
     """
-    nothing = jnp.zeros(())
-    entries = EntropyEntries(SoftmaxFormulas(nothing), nothing, 0.0)
+    entries = EntropyEntries(SoftmaxFormulas(jnp.zeros(())))
     return _onto_plans(entries, sim_matrix, marginals)
 
 
 def _onto_plans(
     entries: Entries, sim_matrix: ArrayLike, marginals: tuple[ArrayLike, ArrayLike]
-) -> jax.Array:
+) -> Array:
     """The plan whose entries are p(s), at s = scores − u − v."""
     x, restore = _as_points(sim_matrix, "sim_matrix")
     a, b = (jnp.asarray(sums, x.dtype) for sums in marginals)
@@ -421,14 +413,14 @@ def _onto_plans(
     return restore(p + tangent(d, dx) + d * (alpha[..., None] + beta[..., None, :]))
 
 
-def _unit_marginals(sim_matrix: ArrayLike) -> tuple[jax.Array, jax.Array]:
+def _unit_marginals(sim_matrix: ArrayLike) -> tuple[Array, Array]:
     shape = jnp.shape(sim_matrix)
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise ValueError(f"sim_matrix must be square, (…, n, n), got {shape}")
     return jnp.ones(shape[-1]), jnp.ones(shape[-1])
 
 
-def projection_birkhoff(sim_matrix: ArrayLike) -> jax.Array:
+def projection_birkhoff(sim_matrix: ArrayLike) -> Array:
     """Projection onto doubly stochastic matrices, (…, n, n).
 
     Example:
@@ -440,6 +432,6 @@ def projection_birkhoff(sim_matrix: ArrayLike) -> jax.Array:
     return projection_transport(sim_matrix, _unit_marginals(sim_matrix))
 
 
-def kl_projection_birkhoff(sim_matrix: ArrayLike) -> jax.Array:
+def kl_projection_birkhoff(sim_matrix: ArrayLike) -> Array:
     """The doubly stochastic matrix with the least KL(P ‖ exp(sim_matrix)), (…, n, n)."""
     return kl_projection_transport(sim_matrix, _unit_marginals(sim_matrix))

@@ -2,9 +2,11 @@
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 from jax.scipy.special import logsumexp
 
 from ..losses import Loss
@@ -17,7 +19,11 @@ __all__ = ["SparseTargets"]
 _RESTS = (None, "renormalize", "bucket")
 
 
-@jax.tree_util.register_pytree_node_class
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=("indices", "values"),
+    meta_fields=("rest", "log_values"),
+)
 @dataclass(frozen=True, eq=False)
 class SparseTargets:
     r"""Targets of examples that have few classes each; a pytree of two arrays.
@@ -45,8 +51,8 @@ class SparseTargets:
         [0.2008 0.4631]
     """
 
-    indices: jax.Array
-    values: jax.Array
+    indices: Array
+    values: Array
     rest: str | None = None
     log_values: bool = False
 
@@ -54,18 +60,7 @@ class SparseTargets:
         if self.rest not in _RESTS:
             raise ValueError(f"rest must be 'renormalize', 'bucket' or None, got {self.rest!r}")
 
-    def tree_flatten(self) -> tuple[tuple[jax.Array, jax.Array], tuple[str | None, bool]]:
-        """The arrays, and what is no array."""
-        return (self.indices, self.values), (self.rest, self.log_values)
-
-    @classmethod
-    def tree_unflatten(
-        cls, options: tuple[str | None, bool], arrays: tuple[jax.Array, jax.Array]
-    ) -> "SparseTargets":
-        """The targets that :meth:`tree_flatten` took apart."""
-        return cls(*arrays, *options)
-
-    def proportions(self, dtype: jnp.dtype) -> jax.Array:
+    def proportions(self, dtype: jnp.dtype) -> Array:
         """The values as they enter a loss, 0 in padding, in a dtype."""
         is_padding = jnp.asarray(self.indices) < 0
         values = jnp.asarray(self.values).astype(dtype)
@@ -102,7 +97,7 @@ def _check(targets: SparseTargets, scores: Scores, loss: Loss) -> None:
         )
 
 
-def loss_at_lists(loss: Loss, scores: Scores, targets: SparseTargets) -> jax.Array:
+def loss_at_lists(loss: Loss, scores: Scores, targets: SparseTargets) -> Array:
     """The loss of each example.
 
     Entries of the negentropy without a target are one class, whose score is their log-sum-exp. The

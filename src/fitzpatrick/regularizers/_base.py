@@ -21,10 +21,10 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from .._array import (
     Array,
+    Map,
     class_indices,
     coupled_product,
     inner,
@@ -82,7 +82,7 @@ class PointSolution(Solution):
     y: Array
     p: Array
     loss: Callable[[], Array]
-    product: Callable[[Array], Array]
+    product: Map
     find_slope: Callable[[], Array | None] | None = None
     own_gradient: Array | None = None  # where that has more digits than p − y
 
@@ -105,12 +105,11 @@ class PointSolution(Solution):
 
 def family(divergence: Array, quadratic: Array, tightness: float) -> Array:
     """D + c (Q − D), from D and c Q."""
-    xp = namespace(divergence)
     if tightness <= 1:
         return (1 - tightness) * divergence + quadratic
     excess = quadratic - tightness * divergence
     # both may be infinite, where a class with a target is masked
-    return divergence + xp.where(excess > 0, excess, xp.zeros_like(excess))
+    return divergence + namespace(excess).where(excess > 0, excess, 0.0)
 
 
 def minus_target(p: Array, y: Array) -> Array:
@@ -223,8 +222,8 @@ class Regularizer(ABC):
         return not self.has_curvature
 
     @property
-    def chain(self) -> Callable[[Array], Any]:
-        """Makes the formulas of the losses of order n at targets y; raises if Ω has none."""
+    def chain(self) -> Callable[[Array, Array, int], Solution]:
+        """The solution of the loss of order n, from y, θ and n; raises if Ω has none."""
         raise TypeError(f"{self!r} has no losses of order n; leave order out and give tightness=")
 
     @property
@@ -405,14 +404,18 @@ class SeparableSolution(Solution):
 
 
 def solve_separable(
-    kernel: Elementwise, y: Array, theta: Array, domain: ConvexSet
+    kernel: Elementwise, zero_kernel: Elementwise, y: Array, theta: Array, domain: ConvexSet
 ) -> SeparableSolution:
-    """Solve for τ where the domain couples the entries of a row."""
+    """Solve for τ where the domain couples the entries of a row.
+
+    ``zero_kernel`` may have the formulas at y = 0: p increases with y, so that a τ below their root
+    is below the root at y as well.
+    """
     if domain.is_product:
         return SeparableSolution(kernel, y, theta, is_coupled=False)
     theta = theta - row_max(theta)
-    start, steps = kernel.start(theta), kernel.steps(theta)
-    s = shift_to_root(kernel.point, theta, start, kernel.power, steps, kernel.bend)
+    start, steps = zero_kernel.start(theta), zero_kernel.steps(theta)
+    s = shift_to_root(kernel.point, theta, start, zero_kernel.power, steps, zero_kernel.bend)
     return SeparableSolution(kernel, y, s, is_coupled=True)
 
 
@@ -441,34 +444,19 @@ def solve_separable_shard(
             "then grow like a logarithm, or write end"
         )
     bracket = zero_kernel.start(largest), end
-    s = shift_shard_to_root(kernel.point, theta, bracket, kernel.power, steps, shard.sum)
+    s = shift_shard_to_root(kernel.point, theta, bracket, zero_kernel.power, steps, shard.sum)
     value = shard.sum(row_sum(kernel.terms(s)))
     return value[..., 0], minus_target(kernel.point(s)[0], y)
 
 
 @dataclass(frozen=True, eq=False)
 class LabelFormulas(Elementwise):
-    """The formulas at y = e_j: those for y = 1 at the label, those for y = 0 elsewhere."""
+    """p and its terms at y = e_j: those for y = 1 at the label, those for y = 0 elsewhere."""
 
     labels: Array
-    mark: Callable[[Array], Array]  # the mask of the labels, for scores of their shape
+    mark: Map  # the mask of the labels, for scores of their shape
     one: Elementwise
     zero: Elementwise
-
-    @property
-    def power(self) -> float:
-        return self.zero.power
-
-    @property
-    def bend(self) -> float:
-        return self.zero.bend
-
-    def start(self, theta: Array) -> Array:
-        # p increases with y, so that a lower bound for y = 0 is one for y = e_j
-        return self.zero.start(theta)
-
-    def steps(self, theta: Array) -> int:
-        return self.zero.steps(theta)
 
     def point(self, s: Array) -> tuple[Array, Array]:
         xp = namespace(s)
@@ -547,21 +535,27 @@ class SeparableRegularizer(Regularizer):
         return namespace(y).sum(self.kernel(y, 0.0).terms(self.potential_gradient(z)), axis=-1)
 
     def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
-        return solve_separable(self.kernel(y, tightness), y, theta, self.domain)
+        kernel = self.kernel(y, tightness)
+        return solve_separable(kernel, kernel, y, theta, self.domain)
 
     def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:
         if not self.has_equal_classes:
             return super().solve_labels(labels, theta, tightness)
         is_label = mark_labels(labels, theta)
-        zero = namespace(theta).zeros_like(theta[..., :1])
 
         def mark(s: Array) -> Array:
             # a compiled loop is faster where it makes the mask than where it reads it
             return mark_labels(labels, s) if is_jax(s) else is_label
 
+        kernel = self._label_kernel(labels, mark, theta, tightness)
+        return solve_separable(kernel, kernel.zero, is_label, theta, self.domain)
+
+    def _label_kernel(
+        self, labels: Array, mark: Map, theta: Array, tightness: float
+    ) -> LabelFormulas:
+        zero = namespace(theta).zeros_like(theta[..., :1])
         one = self.kernel(zero + 1, tightness)
-        kernel = LabelFormulas(labels, mark, one, self.zero_kernel(zero, tightness))
-        return solve_separable(kernel, is_label, theta, self.domain)
+        return LabelFormulas(labels, mark, one, self.zero_kernel(zero, tightness))
 
     @property
     def has_probabilities(self) -> bool:
@@ -587,16 +581,11 @@ class SeparableRegularizer(Regularizer):
     ) -> tuple[Array, Array]:
         if not self.has_equal_classes:
             return super().solve_shard_labels(labels, theta, tightness, shard)
-        xp = namespace(theta)
         is_label = shard.mark_labels(labels, theta)
-        zero = xp.zeros_like(theta[..., :1])
-        zero_kernel = self.zero_kernel(zero, tightness)
         # a label of another process is looked up at some class of this one, and not used
-        places = xp.clip(labels - shard.offset, 0, theta.shape[-1] - 1)
-        kernel = LabelFormulas(
-            places, lambda _: is_label, self.kernel(zero + 1, tightness), zero_kernel
-        )
-        return solve_separable_shard(kernel, zero_kernel, is_label, theta, shard)
+        places = namespace(theta).clip(labels - shard.offset, 0, theta.shape[-1] - 1)
+        kernel = self._label_kernel(places, lambda _: is_label, theta, tightness)
+        return solve_separable_shard(kernel, kernel.zero, is_label, theta, shard)
 
 
 def check_vectors(domain: ConvexSet) -> None:

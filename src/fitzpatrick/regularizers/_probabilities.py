@@ -40,17 +40,17 @@ def negentropy_probabilities(theta: Array, tightness: float) -> Array:
     theta = theta - row_max(theta)
     # one minus the largest entry is the sum of the others, which a difference would lose
     is_top = class_indices(theta) == xp.argmax(theta, axis=-1, keepdims=True)
-    log_others = logsumexp(xp.where(is_top, xp.full_like(theta, -xp.inf), theta))
+    log_others = logsumexp(xp.where(is_top, -xp.inf, theta))
     log_total = logsumexp(theta)
     log_p = theta - log_total
-    inside = xp.where(is_top, xp.zeros_like(theta), xp.exp(log_p))
+    inside = xp.where(is_top, 0.0, xp.exp(log_p))
     log_rest = xp.where(is_top, log_others - log_total, xp.log1p(-inside))
     omega = wright_omega(log_rest - log_p + (math.log(tightness) - tightness))
     # log(1 − p) + log(1 + c/ω); c/ω is e^(c + ω − d) where ω may underflow
     is_small = omega < 1
-    near = log_p + tightness + xp.where(is_small, omega, xp.zeros_like(omega))
+    near = log_p + tightness + xp.where(is_small, omega, 0.0)
     near = xp.logaddexp(log_rest, near)
-    far = log_rest + xp.log1p(tightness / xp.where(is_small, xp.ones_like(omega), omega))
+    far = log_rest + xp.log1p(tightness / xp.where(is_small, 1.0, omega))
     log_q = xp.where(log_p == -xp.inf, log_p, log_p + xp.where(is_small, near, far))
     q = xp.exp(log_q - row_max(log_q))
     return q / row_sum(q)
@@ -123,7 +123,7 @@ def solve_chains(omega: "Regularizer", theta: Array, tightness: float, active: i
     way_out = xp.astype(highest, theta.dtype)[..., None, :]
     columns = xp.where((top == -xp.inf)[..., None], way_out, solution.y_star)
     q = stationary_distribution(columns, highest)
-    q = xp.where(row_max(top) > -xp.inf, q, xp.full_like(q, xp.nan))  # no class is left
+    q = xp.where(row_max(top) > -xp.inf, q, xp.nan)  # no class is left
     if active == k:
         return q
     q = xp.concat([q, xp.zeros_like(ordered[..., active:])], axis=-1)
@@ -140,19 +140,19 @@ def stationary_distribution(chain: Array, is_goal: Array) -> Array:
     xp = namespace(chain)
     is_own = class_indices(chain) == class_indices(chain)[:, None]
     unit = xp.astype(is_own, chain.dtype)
-    away = xp.where(is_own, xp.zeros_like(chain), chain)
+    away = xp.where(is_own, 0.0, chain)
     leaving = row_sum(away)
     stays = leaving == 0
-    leaving = xp.where(stays, xp.ones_like(leaving), leaving)
+    leaving = xp.where(stays, 1.0, leaving)
     jump = xp.where(stays, xp.astype(is_goal, chain.dtype)[..., None, :], away / leaving)
-    first = xp.sum(xp.where(is_goal[..., None], jump, xp.zeros_like(jump)), axis=-2)[..., None]
+    first = xp.sum(xp.where(is_goal[..., None], jump, 0.0), axis=-2)[..., None]
     x = xp.linalg.solve(unit - xp.matrix_transpose(jump) + first, first)
     x = xp.sum(xp.abs(x) * jump, axis=-2)
     least = xp.min(leaving, axis=(-2, -1), keepdims=True)
     q = x * (least / leaving)[..., 0]
     # no number is small enough for what leaves a state other than the goal
     is_lost = xp.any(stays[..., 0] & ~is_goal, axis=-1, keepdims=True)
-    return xp.where(is_lost, xp.full_like(q, xp.nan), q / row_sum(q))
+    return xp.where(is_lost, xp.nan, q / row_sum(q))
 
 
 def wide_chain(omega: "SeparableRegularizer", theta: Array, tightness: float) -> Array:

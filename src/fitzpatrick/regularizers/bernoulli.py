@@ -12,23 +12,21 @@ absent, and the root is a Wright omega function.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from .._array import Array, namespace, precision_bits, row_max
+from .._array import Array, inner, namespace, precision_bits, row_max
 from .._root import shift_to_total
 from ..sets import Box, CappedSimplex, ConvexSet
 from ..special import sigmoid, softplus
 from ._base import (
     Elementwise,
     PointSolution,
-    Regularizer,
     SeparableRegularizer,
     SeparableSolution,
     Solution,
     check_domain,
 )
 from ._probabilities import coin_probabilities
-from .chain import EntropyChain
+from .chain import EntropyChain, solve_chain
 from .negentropy import Negentropy, entropy_terms, kl_terms
 
 # Steps of Halley's method, by bits of precision: as many as any score, target and tightness needed
@@ -41,9 +39,8 @@ def _odds_product(p: Array, q: Array, y: Array, tightness: float) -> tuple[Array
     xp = namespace(p)
     if tightness == 0:
         return xp.zeros_like(p), xp.zeros_like(p)
-    zero = xp.zeros_like(p)
-    rise = xp.where(y < 1, tightness * (1 - y) * p / q, zero)
-    return rise, xp.where(y > 0, tightness * y * q / p, zero)
+    rise = xp.where(y < 1, tightness * (1 - y) * p / q, 0.0)
+    return rise, xp.where(y > 0, tightness * y * q / p, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,11 +60,10 @@ class CoinFormulas(Elementwise):
         if self.tightness == 0:
             return s
         xp, c, y = namespace(s), self.tightness, self.y
-        zero = xp.zeros_like(s)
         tiny = float(xp.finfo(s.dtype).smallest_normal)
         has_heads, has_tails = y > 0, y < 1
-        log_heads = xp.log(xp.where(has_heads, y, xp.full_like(y, tiny)))
-        log_tails = xp.log(xp.where(has_tails, 1 - y, xp.full_like(y, tiny)))
+        log_heads = xp.log(xp.where(has_heads, y, tiny))
+        log_tails = xp.log(xp.where(has_tails, 1 - y, tiny))
         level = s - c * (1 - 2 * y)
         shift = (log_tails - log_heads) / 2
         reflect = level + shift < 0
@@ -83,12 +79,12 @@ class CoinFormulas(Elementwise):
         without_u = xp.clip(xp.log(xp.clip(level + b, tiny)) - log_a, 0.0)
         u = xp.minimum(xp.minimum(height / (1 + root) - shift, without_v), without_u)
         for _ in range(_STEPS[precision_bits(s)]):
-            rise = xp.where(has_a, xp.exp(u + log_a), zero)
-            fall = xp.where(has_b, xp.exp(log_b - u), zero)
+            rise = xp.where(has_a, xp.exp(u + log_a), 0.0)
+            fall = xp.where(has_b, xp.exp(log_b - u), 0.0)
             excess, slope = u + rise - fall - level, 1 + rise + fall
             step = excess / slope
             step = step / xp.clip(1 - step * (rise - fall) / (2 * slope), 0.25)
-            u = u - xp.where(xp.isfinite(step), step, zero)  # ±∞ stays what it is
+            u = u - xp.where(xp.isfinite(step), step, 0.0)  # ±∞ stays what it is
         return xp.where(reflect, -u, u)
 
     def _odds(self, s: Array, u: Array) -> tuple[Array, Array, Array, Array]:
@@ -129,14 +125,13 @@ class CoinFormulas(Elementwise):
         η + c (1 − e^(−η))(1 + y (e^η − 1)) = s − logit y, finds the digits of the ratios.
         """
         xp, y, c = namespace(s), self.y, self.tightness
-        one = xp.ones_like(y)
-        log_y, log_z = (xp.log(xp.where(side > 0, side, one)) for side in (y, 1 - y))
+        log_y, log_z = (xp.log(xp.where(side > 0, side, 1.0)) for side in (y, 1 - y))
         heads, tails = -softplus(-u) - log_y, -softplus(u) - log_z
         if c <= 1:
             return heads, tails
         eta = u - (log_y - log_z)
         is_near = (y > 0) & (y < 1) & (xp.abs(eta) < 0.5)
-        eta = xp.where(is_near, eta, xp.zeros_like(eta))
+        eta = xp.where(is_near, eta, 0.0)
         rise, fall = xp.expm1(eta), xp.expm1(-eta)
         excess = eta - c * fall * (1 + y * rise) - (s - (log_y - log_z))
         eta = eta - excess / (1 + c * ((1 - y) * (1 + fall) + y * (1 + rise)))
@@ -160,35 +155,28 @@ class CoupledCoinFormulas(CoinFormulas):
         return p, _not_all_zero(d)
 
 
-@dataclass(frozen=True, eq=False)
-class CoinChain:
-    """The formulas of order n: a coin is a row of two classes, with the scores θ and 0."""
+def solve_coin_chain(y: Array, theta: Array, order: int) -> Solution:
+    """The solution of order n: a coin is a row of two classes, with the scores θ and 0."""
+    xp, zero = namespace(theta), namespace(theta).zeros_like(theta)
 
-    y: Array
+    def pair(heads: Array, tails: Array) -> Array:
+        return xp.stack([heads, tails], axis=-1)
 
-    def solve(self, base: Regularizer, theta: Array, order: int) -> Solution:
-        del base
-        xp, y = namespace(theta), self.y
-        zero = xp.zeros_like(theta)
+    scores = pair(xp.minimum(theta, zero), xp.minimum(-theta, zero))
+    two = solve_chain(EntropyChain, Negentropy(), pair(y, 1 - y), scores, order)
+    p = two.y_star
 
-        def pair(heads: Array, tails: Array) -> Array:
-            return xp.stack([heads, tails], axis=-1)
+    def of_heads(changes: Array) -> Array:
+        """The change of p, read off the less likely side, which has more digits."""
+        return xp.where(p[..., 0] < p[..., 1], changes[..., 0], -changes[..., 1])
 
-        scores = pair(xp.minimum(theta, zero), xp.minimum(-theta, zero))
-        two = EntropyChain(pair(y, 1 - y)).solve(Negentropy(), scores, order)
-        p = two.y_star
-
-        def of_heads(changes: Array) -> Array:
-            """The change of p, read off the less likely side, which has more digits."""
-            return xp.where(p[..., 0] < p[..., 1], changes[..., 0], -changes[..., 1])
-
-        return PointSolution(
-            y,
-            p[..., 0],
-            lambda: xp.sum(two.value(), axis=-1),
-            lambda v: of_heads(two.hessian_product(pair(v, zero))),
-            own_gradient=of_heads(two.gradient()),
-        )
+    return PointSolution(
+        y,
+        p[..., 0],
+        lambda: xp.sum(two.value(), axis=-1),
+        lambda v: of_heads(two.hessian_product(pair(v, zero))),
+        own_gradient=of_heads(two.gradient()),
+    )
 
 
 @dataclass(frozen=True)
@@ -221,6 +209,7 @@ class Bernoulli(SeparableRegularizer):
     """
 
     domain: ConvexSet = Box(0.0, 1.0)
+    has_kinks = False
 
     def __post_init__(self) -> None:
         if self.domain != Box(0.0, 1.0):
@@ -229,15 +218,10 @@ class Bernoulli(SeparableRegularizer):
     def __repr__(self) -> str:
         return "Bernoulli()" if self.is_entrywise else f"Bernoulli(domain={self.domain!r})"
 
-    @property
-    def has_kinks(self) -> bool:
-        return False
-
     def potential(self, y: Array) -> Array:
         xp = namespace(y)
-        one = xp.ones_like(y)
-        heads = y * xp.log(xp.where(y > 0, y, one))
-        tails = (1 - y) * xp.log(xp.where(y < 1, 1 - y, one))
+        heads = y * xp.log(xp.where(y > 0, y, 1.0))
+        tails = (1 - y) * xp.log(xp.where(y < 1, 1 - y, 1.0))
         return xp.sum(heads + tails, axis=-1)
 
     def potential_gradient(self, z: Array) -> Array:
@@ -245,8 +229,7 @@ class Bernoulli(SeparableRegularizer):
         return xp.log(z) - xp.log1p(-z)
 
     def potential_curvature(self, z: Array, v: Array) -> Array:
-        xp = namespace(z)
-        return xp.sum(xp.where(v == 0, xp.zeros_like(v), v * v / (z * (1 - z))), axis=-1)
+        return inner(v, v / (z * (1 - z)))
 
     def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
         if not isinstance(self.domain, CappedSimplex):
@@ -278,8 +261,8 @@ class Bernoulli(SeparableRegularizer):
         return sigmoid(theta) if tightness == 0 else coin_probabilities(theta, tightness)
 
     @property
-    def chain(self) -> Callable[[Array], Any]:
-        return CoinChain if self.is_entrywise else super().chain
+    def chain(self) -> Callable[[Array, Array, int], Solution]:
+        return solve_coin_chain if self.is_entrywise else super().chain
 
     def solve_conjugate(self, theta: Array) -> Array:
         if not self.is_entrywise:
@@ -290,8 +273,7 @@ class Bernoulli(SeparableRegularizer):
         return (CoinFormulas if self.is_entrywise else CoupledCoinFormulas)(y, tightness)
 
     def slope(self, p: Array, y: Array, tightness: float) -> Array:
-        xp = namespace(p)
         rise, fall = _odds_product(p, 1 - p, y, tightness)
-        inside = (p > 0) & (p < 1)
-        d = xp.where(inside, p * (1 - p) / (1 + rise + fall), xp.zeros_like(p))
+        d = p * (1 - p) / (1 + rise + fall)
+        d = namespace(p).where((p > 0) & (p < 1), d, 0.0)
         return d if self.is_entrywise else _not_all_zero(d)

@@ -22,7 +22,7 @@ for the :math:`\tau_i` of a row.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar
 
@@ -34,6 +34,7 @@ from .._array import (
     is_jax,
     may_stop_early,
     namespace,
+    positive_part,
     precision_bits,
     row_max,
     row_sum,
@@ -108,14 +109,9 @@ class ChainFormulas(ABC):
         """w of all stages after a Newton step in their scores."""
         return w + step
 
-    def solve(self, base: Regularizer, theta: Array, order: int) -> Solution:
-        """The chain of an order from y to θ, of the regularizer that has the formulas."""
-        return solve_chain(base, self, theta, order, is_coupled=not base.domain.is_product)
-
 
 def _stages(first: Array, later: Array) -> Array:
-    xp = namespace(first)
-    return xp.concat([first[None, ...], later], axis=0)
+    return namespace(first).concat([first[None, ...], later], axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +123,7 @@ class EntropyChain(ChainFormulas):
     @property
     def _anchor(self) -> Array:
         xp = namespace(self.y)
-        return xp.log(xp.where(self.y > 0, self.y, xp.ones_like(self.y)))
+        return xp.log(xp.where(self.y > 0, self.y, 1.0))
 
     def geodesic(self, p: Array, shares: Array) -> Array:
         xp = namespace(p)
@@ -151,8 +147,8 @@ class EntropyChain(ChainFormulas):
     def pull(self, before: Array | None, w: Array) -> tuple[Array, Array, Array]:
         xp = namespace(w)
         if before is None:
-            ratio = xp.where(self.y > 0, xp.exp(-w), xp.zeros_like(w))
-            pull = xp.where(self.y > 0, -xp.expm1(-w), xp.ones_like(w))
+            ratio = xp.where(self.y > 0, xp.exp(-w), 0.0)
+            pull = xp.where(self.y > 0, -xp.expm1(-w), 1.0)
             return pull, ratio, xp.zeros_like(w)
         ratio = xp.exp(before - w)
         return -xp.expm1(before - w), ratio, ratio
@@ -178,8 +174,7 @@ class TsallisChain(ChainFormulas):
 
     @property
     def _safe_y(self) -> Array:
-        xp = namespace(self.y)
-        return xp.where(self._has_target, self.y, xp.ones_like(self.y))
+        return namespace(self.y).where(self._has_target, self.y, 1.0)
 
     @property
     def _dust(self) -> float:
@@ -188,8 +183,7 @@ class TsallisChain(ChainFormulas):
     def _split(self, w: Array) -> tuple[Array, Array]:
         """log(p/y) where y > 0, and ψ'(p) where y = 0; zero elsewhere."""
         xp = namespace(w)
-        zero = xp.zeros_like(w)
-        return xp.where(self._has_target, w, zero), xp.where(self._has_target, zero, w)
+        return xp.where(self._has_target, w, 0.0), xp.where(self._has_target, 0.0, w)
 
     def geodesic(self, p: Array, shares: Array) -> Array:
         half = (1 + self.beta) / 2
@@ -197,7 +191,7 @@ class TsallisChain(ChainFormulas):
 
     def coordinate(self, p: Array) -> Array:
         xp = namespace(p)
-        ratio = xp.log(xp.where(self._has_target, p, xp.ones_like(p)) / self._safe_y)
+        ratio = xp.log(xp.where(self._has_target, p, 1.0) / self._safe_y)
         return xp.where(self._has_target, ratio, p**self.beta / self.beta)
 
     def end(self, theta: Array) -> Array:
@@ -215,7 +209,7 @@ class TsallisChain(ChainFormulas):
         """p^β."""
         xp = namespace(w)
         x, u = self._split(w)
-        positive = xp.where(u > self._dust, self.beta * u, xp.zeros_like(u))
+        positive = xp.where(u > self._dust, self.beta * u, 0.0)
         return xp.where(self._has_target, self._safe_y**self.beta * xp.exp(self.beta * x), positive)
 
     def point(self, w: Array) -> tuple[Array, Array]:
@@ -233,12 +227,12 @@ class TsallisChain(ChainFormulas):
         xp = namespace(w)
         power = self._power(w)
         is_positive = power > 0
-        share = step / xp.where(is_positive, power, xp.ones_like(power))
-        forward = xp.log1p(self.beta * xp.where(share > 0, share, xp.zeros_like(share)))
+        share = step / xp.where(is_positive, power, 1.0)
+        forward = xp.log1p(self.beta * xp.where(share > 0, share, 0.0))
         in_logarithms = xp.where(share > 0, forward / self.beta, share)
         # p cannot be zero where the point before is not
         is_bound = (_stages(self.y, self.point(w[:-1])[0]) > 0) & is_positive & (step < 0)
-        back = power * xp.expm1(self.beta * xp.where(is_bound, share, xp.zeros_like(share)))
+        back = power * xp.expm1(self.beta * xp.where(is_bound, share, 0.0))
         plain = w + xp.where(is_bound, back / self.beta, step)
         return xp.where(self._has_target, w + in_logarithms, plain)
 
@@ -248,19 +242,18 @@ class TsallisChain(ChainFormulas):
             before = xp.zeros_like(w)
         power = self._power(w)
         is_positive = power > 0
-        zero, one = xp.zeros_like(w), xp.ones_like(w)
-        safe = xp.where(is_positive, power, one)
+        safe = xp.where(is_positive, power, 1.0)
         # log(y_{i−1}/y_i), −∞ where y_{i−1} = 0
-        distance = xp.log(xp.where(is_positive, self._power(before) / safe, one)) / self.beta
+        distance = xp.log(xp.where(is_positive, self._power(before) / safe, 1.0)) / self.beta
         eta = xp.where(self._has_target, before - w, distance)
         ratio = xp.exp(eta)
         pull = -safe * xp.expm1(eta)
         own = self.beta + (1 - self.beta) * ratio
         other = xp.exp((1 - self.beta) * eta)
         return (
-            xp.where(is_positive, pull, zero),
-            xp.where(is_positive, own, zero),
-            xp.where(is_positive, other, zero),
+            xp.where(is_positive, pull, 0.0),
+            xp.where(is_positive, own, 0.0),
+            xp.where(is_positive, other, 0.0),
         )
 
 
@@ -310,24 +303,22 @@ class ChainSolution(Solution):
 
     @property
     def y_star(self) -> Array:
-        xp = namespace(self.w)
-        p = self.formulas.point(self.w[-1])[0]
-        return xp.where(self.is_masked, xp.zeros_like(p), p)
+        return namespace(self.w).where(self.is_masked, 0.0, self.formulas.point(self.w[-1])[0])
 
     def gradient(self) -> Array:
-        xp = namespace(self.w)
-        return xp.where(self.is_masked, -self.y, self.formulas.gap(self.w[-1]))
+        gap = self.formulas.gap(self.w[-1])
+        return namespace(gap).where(self.is_masked, -self.y, gap)
 
     def value(self) -> Array:
         xp = namespace(self.w)
         terms = xp.sum(self.formulas.gap(self.w) * self.pulls, axis=0)
         at_mask = xp.where(self.y > 0, xp.full_like(self.y, xp.inf), xp.zeros_like(self.y))
-        value = xp.sum(xp.where(self.is_masked, at_mask, terms), axis=-1)
-        return xp.where(value < 0, xp.zeros_like(value), value)  # by a rounding error
+        # a rounding error may be negative
+        return positive_part(xp.sum(xp.where(self.is_masked, at_mask, terms), axis=-1))
 
     def hessian_product(self, v: Array) -> Array:
         xp = namespace(v)
-        v = xp.where(self.is_masked, xp.zeros_like(v), v)
+        v = xp.where(self.is_masked, 0.0, v)
         right = xp.concat([xp.zeros_like(self.w[:-1]), v[None, ...]], axis=0)
         step, _ = self.system.solve(right, xp.zeros_like(right[..., 0]))
         return self.system.d[-1] * step[-1]
@@ -345,27 +336,26 @@ def _linearize(
     """T of every stage, and the system of equations."""
     xp = namespace(w)
     pulls, own, other = _pulls(formulas, w)
-    zero = xp.zeros_like(w)
-    own, other = xp.where(is_masked, zero, own), xp.where(is_masked, zero, other)
-    following = xp.where(is_masked, zero, xp.astype(formulas.is_seen(w), w.dtype))
-    d = xp.where(is_masked, zero, formulas.point(w)[1])
+    own, other = xp.where(is_masked, 0.0, own), xp.where(is_masked, 0.0, other)
+    following = xp.where(is_masked, 0.0, xp.astype(formulas.is_seen(w), w.dtype))
+    d = xp.where(is_masked, 0.0, formulas.point(w)[1])
     stage = class_indices(xp.moveaxis(w, 0, -1))
     offset = stage[:, None] - stage[None, :]
 
     def band(values: Array, place: int, shift: int) -> Array:
         """The matrix with the values of each row's own stage, or of the next, on a diagonal."""
         rows = xp.moveaxis(xp.roll(values, shift, axis=0), 0, -1)[..., :, None]
-        return xp.where(offset == place, rows, xp.zeros_like(rows))
+        return xp.where(offset == place, rows, 0.0)
 
     matrix = band(1 + own, 0, 0) - band(other, 1, 0) - band(following, -1, -1)
-    unit = xp.where(offset == 0, xp.ones_like(matrix), xp.zeros_like(matrix))
+    unit = xp.where(offset == 0, xp.ones_like(matrix), 0.0)
     # NumPy refuses a whole batch for one matrix that is not finite
-    is_finite = xp.all(xp.all(xp.isfinite(matrix), axis=-1), axis=-1)[..., None, None]
+    is_finite = xp.all(xp.isfinite(matrix), axis=(-2, -1), keepdims=True)
     inverse = xp.linalg.inv(xp.where(is_finite, matrix, unit))
-    inverse = xp.where(is_finite, inverse, xp.full_like(inverse, xp.nan))
+    inverse = xp.where(is_finite, inverse, xp.nan)
     mass = xp.sum(xp.moveaxis(d, 0, -1), axis=-2)
     is_empty = ~(mass > 0)
-    mass = xp.where(is_empty, xp.ones_like(mass), mass)
+    mass = xp.where(is_empty, 1.0, mass)
     if not is_coupled:
         return pulls, _System(d, inverse, mass, None)
     schur = xp.sum(xp.moveaxis(d, 0, -1)[..., :, None] * inverse, axis=-3) / mass[..., :, None]
@@ -392,10 +382,14 @@ def _repeat(
 
 
 def solve_chain(
-    base: Regularizer, formulas: ChainFormulas, theta: Array, order: int, is_coupled: bool
+    make_formulas: Callable[[Array], ChainFormulas],
+    base: Regularizer,
+    y: Array,
+    theta: Array,
+    order: int,
 ) -> ChainSolution:
     """The chain of an order from y to θ."""
-    xp, y = namespace(theta), formulas.y
+    xp, formulas, is_coupled = namespace(theta), make_formulas(y), not base.domain.is_product
     given = theta = theta - row_max(theta) if is_coupled else theta
     shares = [xp.full_like(theta, i / order) for i in range(1, order)]
     points = formulas.geodesic(base.solve_link(theta), xp.stack(shares))
@@ -412,19 +406,19 @@ def solve_chain(
     if not formulas.has_zeros:  # classes whose mass underflows take no part
         least = float(xp.finfo(theta.dtype).smallest_normal)
         is_masked = is_masked | ((xp.min(points, axis=0) <= least) & (y == 0))
-    theta = xp.where(is_masked, xp.zeros_like(theta), theta)
+    theta = xp.where(is_masked, 0.0, theta)
     end, w = formulas.end(theta), formulas.coordinate(points)
     w = xp.where(xp.isfinite(w), w, end)
-    w = xp.where(is_masked, xp.zeros_like(w), w)
+    w = xp.where(is_masked, 0.0, w)
     zero = xp.zeros_like(w)
 
     def residual(w: Array, tau: Array, pulls: Array) -> tuple[Array, Array]:
         """The residuals of the equations, and of the sums of the points."""
         score = formulas.score(w)
-        seen = xp.where(formulas.is_seen(w), score, zero)
+        seen = xp.where(formulas.is_seen(w), score, 0.0)
         rest = xp.concat([seen[1:], end[None, ...]], axis=0) - score - pulls - tau
-        lack = 1 - xp.sum(xp.where(is_masked, zero, formulas.point(w)[0]), axis=-1)
-        return xp.where(is_masked, zero, rest), lack
+        lack = 1 - xp.sum(xp.where(is_masked, 0.0, formulas.point(w)[0]), axis=-1)
+        return xp.where(is_masked, 0.0, rest), lack
 
     scale = 1 + row_max(xp.abs(end))[..., 0]
 
@@ -434,7 +428,7 @@ def solve_chain(
         found = xp.max(xp.max(xp.abs(rest), axis=-1), axis=0) / scale
         if is_coupled:
             found = xp.maximum(found, xp.max(xp.abs(lack), axis=0))
-        return xp.where(xp.isfinite(found), found, xp.full_like(found, xp.inf))
+        return xp.where(xp.isfinite(found), found, xp.inf)
 
     def improve(w: Array, tau: Array, best: tuple[Array, ...]) -> Any:
         """A Newton step in the rows that are not solved yet, and the best point so far."""
@@ -445,10 +439,8 @@ def solve_chain(
         tau = xp.where(is_open[..., None], tau + shift[..., None], tau)
         reached = size(w, tau)
         is_better = reached < best[2]
-        kept = [
-            xp.where(is_better[..., None], new, old)
-            for new, old in zip((w, tau), best, strict=False)
-        ]
+        pairs = zip((w, tau), best[:2], strict=True)
+        kept = [xp.where(is_better[..., None], *pair) for pair in pairs]
         return w, tau, (*kept, xp.where(is_better, reached, best[2]))
 
     pulls, system = _linearize(formulas, w, is_masked, is_coupled)
@@ -464,11 +456,9 @@ def solve_chain(
     w, tau, best = _repeat(lambda state: improve(*state), state, steps, is_done)[2]
     is_lost = ~(best <= eps(theta) ** 0.5)
     if is_concrete(theta):
-        has_answer = ~xp.any(xp.isnan(theta) | xp.isinf(theta), axis=-1) & xp.any(
-            ~is_masked, axis=-1
-        )
+        has_answer = xp.all(xp.isfinite(theta), axis=-1) & xp.any(~is_masked, axis=-1)
         raise_unless(~is_lost | ~has_answer, best, ChainStatus.STALLED, order=order)
-    w = xp.where(is_lost[..., None], xp.full_like(w, xp.nan), w)
+    w = xp.where(is_lost[..., None], xp.nan, w)
     pulls, system = _linearize(formulas, w, is_masked, is_coupled)
     return ChainSolution(formulas, w, system, pulls, is_masked & ~is_lost[..., None])
 
@@ -484,10 +474,10 @@ class Chain(Regularizer):
 
     base: Regularizer
     order: int
-    formulas: Callable[[Array], Any] = field(init=False, repr=False, compare=False)
+    max_tightness = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "formulas", self.base.chain)
+        _ = self.base.chain  # raises if there is none
 
     @property
     def domain(self) -> ConvexSet:
@@ -504,10 +494,6 @@ class Chain(Regularizer):
     @property
     def entmax_alpha(self) -> float | None:
         return self.base.entmax_alpha
-
-    @property
-    def max_tightness(self) -> float:
-        return 1.0
 
     def potential(self, y: Array) -> Array:
         return self.base.potential(y)
@@ -546,9 +532,8 @@ class Chain(Regularizer):
         xp = namespace(y)
         # a subnormal target counts as zero, which moves the loss by no digit
         least = float(xp.finfo(y.dtype).smallest_normal)
-        y = xp.where(xp.abs(y) < least, xp.zeros_like(y), y)
-        solution: Solution = self.formulas(y).solve(self.base, theta, self.order)
-        return solution
+        y = xp.where(xp.abs(y) < least, 0.0, y)
+        return self.base.chain(y, theta, self.order)
 
     def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:
         if self._is_base(tightness):
@@ -558,7 +543,7 @@ class Chain(Regularizer):
         # classes with y = 0 keep their ratios, and act as one beside the label
         xp = namespace(theta)
         is_label = mark_labels(labels, theta)
-        others = xp.where(is_label, xp.full_like(theta, -xp.inf), theta)
+        others = xp.where(is_label, -xp.inf, theta)
         log_rest = logsumexp(others)
         pair = xp.concat([at_labels(theta, labels), log_rest], axis=-1)
         y = xp.concat([xp.ones_like(log_rest), xp.zeros_like(log_rest)], axis=-1)
@@ -570,11 +555,11 @@ class Chain(Regularizer):
             return xp.where(is_label, x[..., :1], x[..., 1:] * shares)
 
         def product(v: Array) -> Array:
-            own = row_sum(xp.where(is_label, v, xp.zeros_like(v)))
+            own = row_sum(xp.where(is_label, v, 0.0))
             mean = row_sum(shares * v)
             change = two.hessian_product(xp.concat([own, mean], axis=-1))
             others = p[..., 1:] * shares * (v - mean)
-            return spread(change) + xp.where(is_label, xp.zeros_like(others), others)
+            return spread(change) + xp.where(is_label, 0.0, others)
 
         rest = two.gradient()[..., 1:]  # which has digits where p of the label is near one
         gradient = spread(xp.concat([-rest, rest], axis=-1))

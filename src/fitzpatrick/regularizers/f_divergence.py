@@ -30,9 +30,9 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Array, as_library, namespace, precision_bits, row_max
+from .._array import Array, as_library, inner, namespace, precision_bits, row_max
 from .._root import newton_steps
-from ..sets import ConvexSet, Simplex
+from ..sets import Simplex
 from ..special import expm1_minus_x, sigmoid, softplus
 from ._base import Elementwise, SeparableRegularizer, Solution
 from .negentropy import Negentropy, entropy_terms
@@ -51,14 +51,14 @@ KINDS = (*_ORDERS, "jensen_shannon", "alpha")
 def _finite(x: Array) -> Array:
     """x, and 0 where it is infinite or NaN: no step for masked entries."""
     xp = namespace(x)
-    return xp.where(xp.isfinite(x), x, xp.zeros_like(x))
+    return xp.where(xp.isfinite(x), x, 0.0)
 
 
 def _add_exponents(one: Array, other: Array) -> tuple[Array, Array]:
     """log(eᵃ + eᵇ), and the share of eᵇ."""
     xp = namespace(one)
     top = xp.maximum(one, other)
-    safe = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
+    safe = xp.where(xp.isfinite(top), top, 0.0)
     left, right = xp.exp(one - safe), xp.exp(other - safe)
     return safe + xp.log(left + right), _finite(right / (left + right))
 
@@ -95,16 +95,15 @@ class RatioFormulas(Elementwise):
     def terms(self, s: Array) -> Array:
         xp, c = namespace(s), self.tightness
         x = self._root(s)
-        zero, infinity = xp.zeros_like(x), xp.full_like(x, xp.inf)
         has_target = self.rho > 0
         is_masked = has_target & (x == -xp.inf)
-        eta = xp.where(has_target & ~is_masked, x - self.log_rho, zero)
+        eta = xp.where(has_target & ~is_masked, x - self.log_rho, 0.0)
         near, at_zero, curvature = self._weights(x, eta)
-        divergence = xp.where(has_target, xp.where(is_masked, infinity, near), at_zero)
+        divergence = xp.where(has_target, xp.where(is_masked, xp.inf, near), at_zero)
         if c == 0:
             return divergence
-        fall = xp.where(has_target, xp.expm1(-eta), 1 + zero)
-        quadratic = xp.where(is_masked, infinity, curvature * fall * fall)
+        fall = xp.where(has_target, xp.expm1(-eta), 1.0)
+        quadratic = xp.where(is_masked, xp.inf, curvature * fall * fall)
         # D(ρ, ·) need not be convex here, so that Q may be less than D
         both = (1 - c) * divergence + c * quadratic
         return xp.where(quadratic == xp.inf, quadratic, both)
@@ -153,19 +152,19 @@ class FlatFormulas(RatioFormulas):
         if self.tightness == 0:
             return -s * b
         pull = self.factor * self.tightness * xp.exp(self.log_rho - (1 + b) * x)
-        return -s * b + xp.where(self.rho > 0, pull, xp.zeros_like(s))
+        return -s * b + xp.where(self.rho > 0, pull, 0.0)
 
     def _weights(self, x: Array, eta: Array) -> tuple[Array, Array, Array]:
         xp, alpha, b = namespace(x), self.alpha, 1 - self.alpha
         height = self.factor * xp.exp(alpha * x)  # r^α
         has_target = self.rho > 0
-        power = self.factor * xp.exp(alpha * xp.where(has_target, self.log_rho, xp.zeros_like(x)))
+        power = self.factor * xp.exp(alpha * xp.where(has_target, self.log_rho, 0.0))
         divergence = power * expm1_minus_x(-b * eta) / b
         if alpha == 0:
             return divergence, xp.full_like(x, xp.inf), height
         # ρ^α E(αη), where e^(αη) may overflow
         is_near = xp.abs(alpha * eta) < 0.5
-        close = power * expm1_minus_x(xp.where(is_near, alpha * eta, xp.zeros_like(eta)))
+        close = power * expm1_minus_x(xp.where(is_near, alpha * eta, 0.0))
         far = height - power - power * alpha * eta
         return divergence + xp.where(is_near, close, far) / alpha, height / alpha, height
 
@@ -180,7 +179,7 @@ class JensenShannonFormulas(RatioFormulas):
         t, sigma = softplus(z), sigmoid(z)
         if c == 0:
             return t, sigma
-        pull = xp.where(self.rho > 0, c * sigma * xp.exp(self.log_rho + z), xp.zeros_like(z))
+        pull = xp.where(self.rho > 0, c * sigma * xp.exp(self.log_rho + z), 0.0)
         height = (1 - c) * t + c * expm1_minus_x(-t) + pull
         return height, (1 - c) * sigma + c * sigma * sigma + pull * (2 - sigma)
 
@@ -211,7 +210,7 @@ class JensenShannonFormulas(RatioFormulas):
     def _weights(self, x: Array, eta: Array) -> tuple[Array, Array, Array]:
         xp, rho, r = namespace(x), self.rho, namespace(x).exp(x)
         is_near = xp.abs(eta) < 0.5
-        rise = rho * xp.expm1(xp.where(is_near, eta, xp.zeros_like(eta)))
+        rise = rho * xp.expm1(xp.where(is_near, eta, 0.0))
         lift = xp.log1p(xp.where(is_near, rise, r - rho) / (1 + rho))
         divergence = entropy_terms(rho, eta, r, 0.0) - entropy_terms(1 + rho, lift, 1 + r, 0.0)
         return divergence, xp.log1p(r), r / (1 + r)
@@ -225,15 +224,11 @@ class ScaledFormulas(Elementwise):
     q: Array | float
     level: Array  # s where an entry is one
     spread: float  # log₂ of the largest q over the least
-    length: float  # how near an entry of one may be to the end of f', but 1 at most
+    bend: float = 1.0  # how near an entry of one may be to the end of f', but 1 at most
 
     @property
     def power(self) -> float:
         return self.base.power
-
-    @property
-    def bend(self) -> float:
-        return self.length
 
     def start(self, theta: Array) -> Array:
         # there the largest entry alone is one
@@ -294,6 +289,7 @@ class FDivergence(SeparableRegularizer):
     reference: Any = 1.0
     alpha: float | None = None
     _range: tuple[float, float] = field(default=(1.0, 1.0), init=False, repr=False)
+    domain = Simplex()
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -306,7 +302,7 @@ class FDivergence(SeparableRegularizer):
             )
         if self.alpha is not None and not 0 < self.alpha <= 2:
             raise ValueError(f"FDivergence needs 0 < alpha <= 2, got {self.alpha}")
-        q = np.asarray(self.reference, dtype=float)
+        q = np.array(self.reference, dtype=float)
         if q.ndim > 2 or q.size == 0:
             raise ValueError(
                 f"reference must be a number or have shape (k,) or (n, k), got {q.shape}"
@@ -319,7 +315,6 @@ class FDivergence(SeparableRegularizer):
             raise ValueError(
                 "reference must be between 1e-30 and 1e30, with entries that differ by 1e12 at most"
             )
-        q = q.copy()
         q.flags.writeable = False
         object.__setattr__(self, "reference", float(q) if q.ndim == 0 else q)
         object.__setattr__(self, "_range", (float(q.min()), float(q.max())))
@@ -332,10 +327,6 @@ class FDivergence(SeparableRegularizer):
 
     def __hash__(self) -> int:
         return hash((self.kind, self.alpha, np.asarray(self.reference).tobytes()))
-
-    @property
-    def domain(self) -> ConvexSet:
-        return Simplex()
 
     @property
     def _order(self) -> tuple[float, float] | None:
@@ -375,22 +366,21 @@ class FDivergence(SeparableRegularizer):
 
     def potential(self, y: Array) -> Array:
         # D(y, q) of the measure itself, whose scores f'(1) are zero
-        xp = namespace(y)
-        return self.potential_divergence(y, self._q(y) * xp.ones_like(y))
+        return self.potential_divergence(y, self._q(y) * namespace(y).ones_like(y))
 
     def potential_gradient(self, z: Array) -> Array:
         r = z / self._q(z)
         return self._base(0 * r, 0.0).level(r)
 
     def potential_curvature(self, z: Array, v: Array) -> Array:
-        xp, q = namespace(z), self._q(z)
+        q = self._q(z)
         r = z / q
         if self._order is None:
             second = 1 / (r * (1 + r))
         else:
             alpha, factor = self._order
             second = factor * r ** (alpha - 2)
-        return xp.sum(xp.where(v == 0, xp.zeros_like(v), second / q * v * v), axis=-1)
+        return inner(v, second / q * v)
 
     def _base(self, rho: Array, tightness: float) -> Any:
         """The formulas of f at ρ, which have the method ``level``."""
@@ -423,8 +413,8 @@ class FDivergence(SeparableRegularizer):
         xp, c = namespace(p), tightness
         q = self._q(p)
         is_positive = p > 0
-        r = xp.where(is_positive, p, xp.ones_like(p)) / q
-        w = xp.where(is_positive, y / q / r, xp.zeros_like(p))  # ρ/r
+        r = xp.where(is_positive, p, 1.0) / q
+        w = xp.where(is_positive, y / q / r, 0.0)  # ρ/r
         if self._order is None:
             second, third = 1 / (1 + r), (1 + 2 * r) / (1 + r) ** 2  # f'' r and −f''' r²
         else:
@@ -432,7 +422,7 @@ class FDivergence(SeparableRegularizer):
             second = factor * r ** (alpha - 1)
             third = (2 - alpha) * second
         d = q * r / ((1 + c) * second - c * third * (1 - w))
-        return xp.where(is_positive, d, xp.zeros_like(p))
+        return xp.where(is_positive, d, 0.0)
 
     @property
     def has_equal_classes(self) -> bool:

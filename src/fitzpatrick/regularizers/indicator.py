@@ -2,6 +2,7 @@ r"""The indicator of a set, :math:`\Omega = \iota_C`: the perceptron loss at eve
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from .._array import Array, inner, namespace, row_max, row_sum
 from ..sets import ConvexSet, Simplex
@@ -39,14 +40,11 @@ class Indicator(Regularizer):
     """
 
     domain: ConvexSet = Simplex()
+    has_curvature = False
 
     @property
     def is_row_wise(self) -> bool:
         return self.domain.coordinates is not None
-
-    @property
-    def has_curvature(self) -> bool:
-        return False
 
     def potential(self, y: Array) -> Array:
         return namespace(y).zeros_like(y[..., 0])
@@ -78,14 +76,10 @@ class Indicator(Regularizer):
     def _solution(
         self, y: Array, theta: Array, p: Array, value: Callable[[], Array]
     ) -> PointSolution:
-        """Where p is locally constant in θ the Hessian is zero."""
-
-        def slope() -> Array | None:
+        def slope() -> Array | None:  # zero where p is locally constant in θ
             return namespace(theta).zeros_like(theta) if self.domain.coordinates else None
 
-        def product(v: Array) -> Array:
-            return self.domain.maximize_derivative(theta, v)
-
+        product = partial(self.domain.maximize_derivative, theta)
         return PointSolution(y, p, value, product, slope)
 
     def solve_link(self, theta: Array) -> Array:
@@ -106,5 +100,5 @@ class Indicator(Regularizer):
         gap = row_sum(elementwise_gap(xp.zeros_like(y), y, theta - top))
         value = shard.sum(xp.where(xp.isnan(own_top), own_top, gap))
         best = self.domain.maximize(theta)
-        y_star = xp.where(first == place, best, xp.zeros_like(best))
+        y_star = xp.where(first == place, best, 0.0)
         return value[..., 0], xp.where(xp.isnan(value), value, y_star - y)

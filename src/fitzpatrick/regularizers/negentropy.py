@@ -26,9 +26,9 @@ where :math:`r = e^d` for c = 0. The others share what is left in the ratios of
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
-from .._array import Array, coupled_product, namespace, precision_bits, row_max, row_sum
+from .._array import Array, coupled_product, inner, namespace, precision_bits, row_max, row_sum
 from ..sets import Birkhoff, ConvexSet, Flat, Orthant, Simplex, Transport
 from ..special import expm1_minus_x, logsumexp, sigmoid, softplus, wright_omega
 from ._base import (
@@ -42,7 +42,7 @@ from ._base import (
     mark_labels,
 )
 from ._probabilities import negentropy_probabilities
-from .chain import EntropyChain
+from .chain import EntropyChain, solve_chain
 from .sinkhorn import solve_matrices
 
 # Newton steps for τ at c <= 1, by bits of precision: one more than was ever needed in a search
@@ -50,26 +50,21 @@ from .sinkhorn import solve_matrices
 _STEPS = {53: 6, 24: 4}
 
 
-def omega_steps(bits: int, tightness: float) -> int:
-    """Newton steps for τ: the interval that it lies in is as long as c."""
-    return _STEPS[bits] + math.ceil(math.log2(max(tightness, 1.0)) / 2)
-
-
 def kl_terms(y: Array, log_p: Array, p: Array) -> Array:
     """Entries y log(y/p) − y + p ≥ 0; p where y = 0 or p = ∞, and +∞ where p = 0 < y."""
     xp = namespace(y)
-    return entropy_terms(y, log_p - xp.log(xp.where(y > 0, y, xp.ones_like(y))), p, 0.0)
+    return entropy_terms(y, log_p - xp.log(xp.where(y > 0, y, 1.0)), p, 0.0)
 
 
 def entropy_terms(y: Array, rho: Array, p: Array, tightness: float) -> Array:
     """Entries y (E(ρ) + c E(−ρ)) with ρ = log(p/y), and p where y = 0."""
     xp = namespace(y)
     near = xp.abs(rho) < 0.5
-    close = y * expm1_minus_x(xp.where(near, rho, xp.zeros_like(rho)))
+    close = y * expm1_minus_x(xp.where(near, rho, 0.0))
     terms = xp.where(near, close, p - y - y * rho)
     if tightness > 0:
-        reverse = expm1_minus_x(-xp.where(rho == -xp.inf, xp.zeros_like(rho), rho))
-        reverse = xp.where(rho == -xp.inf, xp.full_like(rho, xp.inf), reverse)
+        reverse = expm1_minus_x(-xp.where(rho == -xp.inf, 0.0, rho))
+        reverse = xp.where(rho == -xp.inf, xp.inf, reverse)
         terms = terms + tightness * y * reverse
     return xp.where((y > 0) & (p < xp.inf), terms, p)
 
@@ -79,6 +74,7 @@ class SoftmaxFormulas(Elementwise):
     """Tightness 0: p = exp(s), on the simplex and on the orthant alike."""
 
     y: Array
+    tightness = 0.0
 
     def start(self, theta: Array) -> Array:
         return logsumexp(theta)
@@ -112,13 +108,15 @@ class OmegaFormulas(Elementwise):
         return logsumexp(theta) - self.offset
 
     def steps(self, theta: Array) -> int:
-        return omega_steps(precision_bits(theta), self.tightness)
+        # the interval that τ lies in is as long as c
+        more = math.ceil(math.log2(max(self.tightness, 1.0)) / 2)
+        return _STEPS[precision_bits(theta)] + more
 
     def _omega_and_point(self, s: Array) -> tuple[Array, Array]:
         xp = namespace(s)
         log_cy = math.log(self.tightness) + self.log_y
         # y = 0 has ω = 0 even where a masked class has s = −∞ as well
-        omega = wright_omega(xp.where(self.y > 0, log_cy - s, xp.full_like(s, -xp.inf)))
+        omega = wright_omega(xp.where(self.y > 0, log_cy - s, -xp.inf))
         # Two forms of one number: the first keeps its digits for small ω, the second for large.
         # Near ω = c = 1 the second also rounds to the side of y that ω is on.
         return omega, xp.where(omega < 0.5, xp.exp(s + omega), self.tightness * self.y / omega)
@@ -139,14 +137,14 @@ class OmegaFormulas(Elementwise):
             return (p - self.y) * (1 - omega)
         # log(p/y) in two forms, as p
         is_small = omega < 0.5
-        safe = xp.where(is_small, xp.ones_like(omega), omega)
+        safe = xp.where(is_small, 1.0, omega)
         distance = s - self.log_y
         rho = xp.where(is_small, distance - self.offset + omega, math.log(c) - xp.log(safe))
         if self.offset > 1:
             # p is near y, and a step for ρ + c (1 − e^(−ρ)) = s − log y finds the digits of ρ
             fall = xp.expm1(-rho)
             step = (rho - c * fall - distance) / (1 + c * (1 + fall))
-            rho = rho - xp.where(xp.isfinite(step), step, xp.zeros_like(step))
+            rho = rho - xp.where(xp.isfinite(step), step, 0.0)
         return entropy_terms(self.y, rho, p, c)
 
 
@@ -178,39 +176,18 @@ class NegentropyLabelSolution(Solution):
         return coupled_product(self.slope(), v)
 
 
-def solve_negentropy_labels(labels: Array, theta: Array, tightness: float) -> Solution:
-    """The solution at y = e_label; a class with score −∞ takes no part."""
-    is_label = mark_labels(labels, theta)
-    top = row_max(theta)
-    weights = _other_weights(is_label, theta - top)
-    lead = at_labels(theta, labels) - top
-    return _solve_labels(is_label, weights, lead, row_sum(weights), tightness)
-
-
-def solve_negentropy_shard_labels(
-    labels: Array, theta: Array, tightness: float, shard: Shard
-) -> tuple[Array, Array]:
-    """The loss and the gradient where ``theta`` holds a part of the classes."""
-    xp = namespace(theta)
-    is_label = shard.mark_labels(labels, theta)
-    theta = theta - shard.max(row_max(theta))
-    weights = _other_weights(is_label, theta)
-    own_lead = row_sum(xp.where(is_label, theta, xp.zeros_like(theta)))
-    sums = shard.sum(xp.concat([row_sum(weights), own_lead], axis=-1))
-    solution = _solve_labels(is_label, weights, sums[..., 1:], sums[..., :1], tightness)
-    return solution.value(), solution.gradient()
-
-
-def _other_weights(is_label: Array, shifted: Array) -> Array:
-    """The weights exp(θ_i − max) of the classes i ≠ j, and 0 for the label."""
-    xp = namespace(shifted)
-    return xp.where(is_label, xp.zeros_like(shifted), xp.exp(shifted))
-
-
 def _solve_labels(
     is_label: Array, weights: Array, lead: Array, total: Array, tightness: float
 ) -> Solution:
-    """The solution from the weights, their total, and by what the label leads the maximum."""
+    """The solution at y = e_label; a class with score −∞ takes no part.
+
+    Args:
+        is_label: the mask of the labels.
+        weights: exp(θ_i − max) of the classes i ≠ j, and 0 for the label.
+        lead: by what the label leads the maximum.
+        total: Σ weights.
+        tightness: c.
+    """
     xp = namespace(weights)
     difference = xp.log(total) - lead
     if tightness == 0:
@@ -222,10 +199,10 @@ def _solve_labels(
     log_r = xp.where(
         omega < 1,
         difference - tightness - omega,
-        xp.log(xp.where(omega < 1, xp.ones_like(omega), omega)) - math.log(tightness),
+        xp.log(xp.where(omega < 1, 1.0, omega)) - math.log(tightness),
     )
     p, share = sigmoid(-log_r), sigmoid(log_r)
-    rest = weights * (share / xp.where(total == 0, xp.ones_like(total), total))
+    rest = weights * (share / xp.where(total == 0, 1.0, total))
     return NegentropyLabelSolution(
         is_label, _label_loss(omega, log_r, tightness), p, p / (1 + tightness + omega), share, rest
     )
@@ -241,7 +218,7 @@ def _label_loss(omega: Array, log_r: Array, tightness: float) -> Array:
         return (1 - tightness) * logarithm + omega
     # c (r − log(1 + r)), by a series where r is small
     near = logarithm < 0.5
-    series = tightness * expm1_minus_x(xp.where(near, logarithm, xp.zeros_like(logarithm)))
+    series = tightness * expm1_minus_x(xp.where(near, logarithm, 0.0))
     excess = xp.where(near, series, omega - tightness * logarithm)
     return xp.where(omega == xp.inf, omega, logarithm + excess)
 
@@ -283,6 +260,7 @@ class Negentropy(SeparableRegularizer):
     """
 
     domain: ConvexSet = Simplex()
+    has_kinks = False
 
     def __post_init__(self) -> None:
         domain = self.domain.matrices if isinstance(self.domain, Flat) else self.domain
@@ -300,21 +278,16 @@ class Negentropy(SeparableRegularizer):
     def entmax_alpha(self) -> float | None:
         return 1.0 if type(self) is Negentropy and self.is_coupled else None
 
-    @property
-    def has_kinks(self) -> bool:
-        return False
-
     def potential(self, y: Array) -> Array:
         xp = namespace(y)
-        entropy = y * xp.log(xp.where(y > 0, y, xp.ones_like(y)))
+        entropy = y * xp.log(xp.where(y > 0, y, 1.0))
         return xp.sum(entropy - y if self.is_entrywise else entropy, axis=-1)
 
     def potential_gradient(self, z: Array) -> Array:
         return namespace(z).log(z)
 
     def potential_curvature(self, z: Array, v: Array) -> Array:
-        xp = namespace(z)
-        return xp.sum(xp.where(v == 0, xp.zeros_like(v), v * v / z), axis=-1)
+        return inner(v, v / z)
 
     def solve_conjugate(self, theta: Array) -> Array:
         if self.is_coupled:
@@ -328,7 +301,7 @@ class Negentropy(SeparableRegularizer):
         if not isinstance(self.domain, Flat):
             return super().solve(y, theta, tightness)
         kernel = self.kernel(self.domain.unfold(y), tightness)
-        return solve_matrices(kernel, y, theta, tightness, self.domain)
+        return solve_matrices(kernel, y, theta, self.domain)
 
     def kernel(self, y: Array, tightness: float) -> Elementwise:
         if tightness == 0:
@@ -346,8 +319,8 @@ class Negentropy(SeparableRegularizer):
         return p / (1 + tightness * y / safe)
 
     @property
-    def chain(self) -> Callable[[Array], Any]:
-        return EntropyChain if self.is_row_wise else super().chain
+    def chain(self) -> Callable[[Array, Array, int], Solution]:
+        return partial(solve_chain, EntropyChain, self) if self.is_row_wise else super().chain
 
     def solve_probabilities(self, theta: Array, tightness: float) -> Array:
         if tightness == 0 or not self.is_coupled:
@@ -355,11 +328,22 @@ class Negentropy(SeparableRegularizer):
         return negentropy_probabilities(theta, tightness)
 
     def solve_labels(self, labels: Array, theta: Array, tightness: float) -> Solution:
-        return solve_negentropy_labels(labels, theta, tightness)
+        xp, top = namespace(theta), row_max(theta)
+        is_label = mark_labels(labels, theta)
+        weights = xp.where(is_label, 0.0, xp.exp(theta - top))
+        lead = at_labels(theta, labels) - top
+        return _solve_labels(is_label, weights, lead, row_sum(weights), tightness)
 
     def solve_shard_labels(
         self, labels: Array, theta: Array, tightness: float, shard: Shard
     ) -> tuple[Array, Array]:
         if not self.is_coupled:
             return super().solve_shard_labels(labels, theta, tightness, shard)
-        return solve_negentropy_shard_labels(labels, theta, tightness, shard)
+        xp = namespace(theta)
+        is_label = shard.mark_labels(labels, theta)
+        theta = theta - shard.max(row_max(theta))
+        weights = xp.where(is_label, 0.0, xp.exp(theta))
+        own_lead = row_sum(xp.where(is_label, theta, 0.0))
+        sums = shard.sum(xp.concat([row_sum(weights), own_lead], axis=-1))
+        solution = _solve_labels(is_label, weights, sums[..., 1:], sums[..., :1], tightness)
+        return solution.value(), solution.gradient()

@@ -12,9 +12,9 @@ Jacobian of the link follows from p alone: with
 import math
 from dataclasses import dataclass
 
-from .._array import Array, inner, namespace, quiet, row_max, row_sum
+from .._array import Array, inner, namespace, positive_part, quiet, row_max, row_sum
 from .._root import newton_steps, shift_to_root
-from ..sets import ConvexSet, Simplex
+from ..sets import Simplex
 from ._base import PointSolution, Regularizer, Solution
 
 
@@ -27,9 +27,8 @@ def _power(x: Array, exponent: Array | float) -> Array:
 
 def _norm(p: Array, alpha: Array | float) -> Array:
     """‖p‖ of each row, (…, 1); sums of powers below 1 neither overflow nor vanish."""
-    xp = namespace(p)
     top = row_max(p)
-    top = xp.where(top == 0, xp.ones_like(top), top)  # all of the row is masked
+    top = namespace(p).where(top == 0, 1.0, top)  # all of the row is masked
     return top * row_sum(_power(p / top, alpha)) ** (1 / alpha)
 
 
@@ -71,7 +70,7 @@ def normmax_alpha_slope(p: Array, alpha: Array | float) -> Array:
     """∂p/∂α of predictions p, which sums to zero."""
     xp = namespace(p)
     u = p / _norm(p, alpha)
-    u_log_u = u * xp.log(xp.where(u > 0, u, xp.ones_like(u)))
+    u_log_u = u * xp.log(xp.where(u > 0, u, 1.0))
     total = row_sum(u)
     rise = row_sum(_power(u, alpha - 1) * u_log_u) / (alpha * xp.where(total == 0, 1.0, total))
     slope = (_power(u, 2 - alpha) * rise - u_log_u) / (alpha - 1)
@@ -80,9 +79,7 @@ def normmax_alpha_slope(p: Array, alpha: Array | float) -> Array:
 
 def _gap(y: Array, s: Array, alpha: float) -> Array:
     """The loss: at least 0 by Hölder's inequality, since the q-norm of (s)₊ is 1."""
-    gap = _norm(y, alpha)[..., 0] - inner(y, s)
-    xp = namespace(gap)
-    return xp.where(gap < 0, xp.zeros_like(gap), gap)
+    return positive_part(_norm(y, alpha)[..., 0] - inner(y, s))
 
 
 @dataclass(frozen=True)
@@ -99,14 +96,11 @@ class Norm(Regularizer):
     """
 
     alpha: float = 2.0
+    domain = Simplex()
 
     def __post_init__(self) -> None:
         if not 1 < self.alpha < math.inf:
             raise ValueError(f"alpha must be a finite number above 1, got {self.alpha}")
-
-    @property
-    def domain(self) -> ConvexSet:
-        return Simplex()
 
     def potential(self, y: Array) -> Array:
         return _norm(y, self.alpha)[..., 0]
@@ -115,12 +109,11 @@ class Norm(Regularizer):
         return _power(z / _norm(z, self.alpha), self.alpha - 1)
 
     def potential_curvature(self, z: Array, v: Array) -> Array:
-        xp = namespace(z)
         norm = _norm(z, self.alpha)
         u = z / norm
-        along = row_sum(_power(u, self.alpha - 1) * v)
-        curved = xp.where(v == 0, xp.zeros_like(v), v * v * u ** (self.alpha - 2))
-        return ((self.alpha - 1) * (row_sum(curved) - along * along) / norm)[..., 0]
+        along = inner(_power(u, self.alpha - 1), v)
+        curved = inner(v, v * u ** (self.alpha - 2))
+        return (self.alpha - 1) * (curved - along * along) / norm[..., 0]
 
     def potential_divergence(self, y: Array, z: Array) -> Array:
         return _gap(y, self.potential_gradient(z), self.alpha)

@@ -7,7 +7,7 @@ residual :math:`r = A^{-1}\theta - y` the loss is :math:`\langle r, A r\rangle /
 from dataclasses import dataclass
 
 from .._array import Array, as_real, inner, is_concrete, namespace
-from ..sets import ConvexSet, Reals
+from ..sets import Reals
 from ._base import PointSolution, Regularizer, Solution
 
 
@@ -31,6 +31,9 @@ class Quadratic(Regularizer):
     """
 
     A: Array
+    domain = Reals()
+    has_kinks = False
+    order_is_tightness = True
 
     def __post_init__(self) -> None:
         matrix = as_real(self.A, "A")
@@ -47,18 +50,6 @@ class Quadratic(Regularizer):
         smallest = float(xp.min(xp.linalg.eigvalsh(matrix)))
         if not smallest > 0:
             raise ValueError(f"A must be positive definite, its least eigenvalue is {smallest:.3g}")
-
-    @property
-    def domain(self) -> ConvexSet:
-        return Reals()
-
-    @property
-    def has_kinks(self) -> bool:
-        return False
-
-    @property
-    def order_is_tightness(self) -> bool:
-        return True
 
     def _matrix(self, like: Array) -> Array:
         k = self.A.shape[0]
@@ -91,8 +82,10 @@ class Quadratic(Regularizer):
     def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
         scale, link = 1 + tightness, self._unapply(theta)
         p, gradient = tightness / scale * y + link / scale, (link - y) / scale
-
-        def value() -> Array:
-            return scale * self.potential(gradient)
-
-        return PointSolution(y, p, value, lambda v: self._unapply(v) / scale, own_gradient=gradient)
+        return PointSolution(
+            y,
+            p,
+            lambda: scale * self.potential(gradient),
+            lambda v: self._unapply(v) / scale,
+            own_gradient=gradient,
+        )

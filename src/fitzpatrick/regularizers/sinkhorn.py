@@ -7,12 +7,12 @@ well: the Kullback-Leibler divergence for c = 0 and :math:`\chi^2(Y \| P)` for c
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from .._array import Array, namespace
 from .._root import newton_step, solve_tau
 from ..sets import Flat
 from ..sets.potentials import Entries, solve_potentials, tangent
-from ..sets.transport import MarginalSet
 from ._base import Elementwise, PointSolution, Solution
 
 # Sweeps of Sinkhorn's algorithm before Newton's method.
@@ -23,20 +23,16 @@ _SWEEPS = 8
 class EntropyEntries(Entries):
     """The formulas of the simplex at targets y, without its τ."""
 
-    kernel: Elementwise
-    y: Array
-    tightness: float
+    kernel: Any  # with its y and its tightness
 
     def point(self, s: Array) -> tuple[Array, Array]:
-        return self.kernel.point(s)
+        p, d = self.kernel.point(s)
+        return p, d
 
     def dual(self, p: Array) -> Array:
         # p + c y log p
-        xp = namespace(p)
-        if self.tightness == 0:
-            return p
-        has_mass = (self.y > 0) & (p > 0)
-        return p + self.tightness * self.y * xp.log(xp.where(has_mass, p, xp.ones_like(p)))
+        xp, y, c = namespace(p), self.kernel.y, self.kernel.tightness
+        return p if c == 0 else p + c * y * xp.log(xp.where((y > 0) & (p > 0), p, 1.0))
 
     def first_potential(self, s: Array, a: Array, b: Array) -> Array:
         xp = namespace(s)
@@ -62,21 +58,16 @@ class EntropyEntries(Entries):
         return u[..., 0]
 
 
-def solve_matrices(
-    kernel: Elementwise, y: Array, theta: Array, tightness: float, domain: Flat
-) -> Solution:
+def solve_matrices(kernel: Elementwise, y: Array, theta: Array, domain: Flat) -> Solution:
     """The solution at vectors y and θ, for the kernel of the matrices of y: s = θ − u − v."""
-    matrices, scores = domain.matrices, domain.unfold(theta)
-    if not isinstance(matrices, MarginalSet):
-        raise TypeError(f"the negentropy is defined on Birkhoff() and Transport(), got {matrices}")
-    entries = EntropyEntries(kernel, domain.unfold(y), tightness)
+    matrices: Any = domain.matrices  # Birkhoff() or Transport(), which the negentropy checks
+    scores = domain.unfold(theta)
+    entries = EntropyEntries(kernel)
     s = solve_potentials(entries, scores, *matrices.marginals(scores))
     p, d = entries.point(s)
-
-    def product(v: Array) -> Array:
-        return domain.fold(tangent(d, domain.unfold(v)))
-
-    def value() -> Array:
-        return namespace(s).sum(kernel.terms(s), axis=(-2, -1))
-
-    return PointSolution(y, domain.fold(p), value, product)
+    return PointSolution(
+        y,
+        domain.fold(p),
+        lambda: namespace(s).sum(kernel.terms(s), axis=(-2, -1)),
+        lambda v: domain.fold(tangent(d, domain.unfold(v))),
+    )

@@ -5,9 +5,7 @@ With the tightness c the maximizer is a projection, :math:`p = P_C(m)` of the mi
 
 .. math:: L_c = (1 + c) \Bigl( \tfrac12\|y - p\|^2 + \langle p - y, m - p\rangle \Bigr),
 
-two non-negative terms: m − p is normal to C at p. For c = 0 that is
-:math:`\tfrac12\|y - \theta\|^2 - \tfrac12\|P_C(\theta) - \theta\|^2`: squared (ℝᵏ), sparsemax (the
-simplex), sparseMAP (any C).
+two non-negative terms: m − p is normal to C at p.
 """
 
 from dataclasses import dataclass
@@ -33,10 +31,7 @@ class SquaredFormulas(Elementwise):
     y: Array
     domain: ProductSet
     tightness: float
-
-    @property
-    def power(self) -> float:
-        return 1.0
+    power = 1.0
 
     def start(self, theta: Array) -> Array:
         # there the largest entry of the projection alone is one
@@ -66,7 +61,7 @@ class SquaredFormulas(Elementwise):
         p = self.domain.project(m)
         # in the interior y − p is a multiple of y − s, without the rounding of their mixture
         distance = xp.where(m == p, (self.y - s) / scale, self.y - p)
-        normal = xp.where(m == p, xp.zeros_like(m), m - p)  # even where both are infinite
+        normal = xp.where(m == p, 0.0, m - p)  # even where both are infinite
         return scale * (distance * distance / 2 + elementwise_gap(p, self.y, normal))
 
 
@@ -95,6 +90,7 @@ class SquaredNorm(SeparableRegularizer):
     """
 
     domain: ConvexSet = Reals()
+    order_is_tightness = True
 
     @property
     def is_row_wise(self) -> bool:
@@ -112,10 +108,6 @@ class SquaredNorm(SeparableRegularizer):
     @property
     def has_kinks(self) -> bool:
         return self.domain != Reals()
-
-    @property
-    def order_is_tightness(self) -> bool:
-        return True
 
     def potential(self, y: Array) -> Array:
         return inner(y, y) / 2

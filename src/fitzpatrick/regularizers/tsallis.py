@@ -32,14 +32,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
-from .._array import Array, namespace, precision_bits, quiet, row_max, row_sum
+from .._array import Array, inner, namespace, positive_part, precision_bits, quiet, row_max, row_sum
 from .._root import newton_steps, shift_to_root
-from ..sets import ConvexSet, Simplex
+from ..sets import Simplex
 from ..special import expm1_minus_x, softplus
-from ._base import Elementwise, SeparableRegularizer, family
-from .chain import EntropyChain, TsallisChain
+from ._base import Elementwise, SeparableRegularizer, Solution, family
+from .chain import EntropyChain, TsallisChain, solve_chain
 from .negentropy import Negentropy
 from .squared_norm import SquaredNorm
 
@@ -51,11 +50,6 @@ _ANCHORED = 1 / 8
 _ENTRY_STEPS = {53: 4, 24: 3}
 # Below this (e^t − 1 − t)/t² is 1/2 + t/6 to the last bit.
 _TINY_EXPONENT = 1e-8
-
-
-def _relu(x: Array) -> Array:
-    xp = namespace(x)
-    return xp.where(x < 0, xp.zeros_like(x), x)
 
 
 def anchor_of(beta: float) -> float:
@@ -80,14 +74,9 @@ def _slope(p: Array, flat: Array, y: Array, beta: float, tightness: float) -> Ar
     if tightness == 0:
         return flat
     xp = namespace(p)
-    w = y / xp.where(p == 0, xp.ones_like(p), p)
+    w = y / xp.where(p == 0, 1.0, p)
     slope = flat / (1 + tightness * beta + tightness * (1 - beta) * w)
-    return xp.where(p == 0, xp.zeros_like(p), slope)
-
-
-def _entry_steps(bits: int, beta: float) -> int:
-    """Halley steps for an entry's root: one more for each power of ten that 1/(1 − β) has."""
-    return _ENTRY_STEPS[bits] + math.ceil(max(0.0, -1.2 * math.log10(1 - beta) - 1.8))
+    return xp.where(p == 0, 0.0, slope)
 
 
 def _distance(kappa: Array, b: Array, steps: int) -> Array:
@@ -110,7 +99,7 @@ def _distance(kappa: Array, b: Array, steps: int) -> Array:
         bend = xp.clip(1 + excess / slope * (share * x / part) / (2 * slope), 0.25)
         step = excess / slope / bend
         # κv that underflows, which some libraries round to zero, moves nowhere
-        v = v - v * xp.where(xp.isfinite(step) & (x > tiny), step, xp.zeros_like(step))
+        v = v - v * xp.where(xp.isfinite(step) & (x > tiny), step, 0.0)
     return v
 
 
@@ -151,8 +140,8 @@ class EntmaxFormulas(Elementwise):
         t = self._logarithm(s)
         p, q = xp.exp(t), xp.exp(beta * t)
         if c == 0:
-            m = xp.where(s < -a / beta, xp.full_like(s, -a / beta), s)
-            return self._divergence(t, p, q, m) + xp.where(y > 0, y * (m - s), xp.zeros_like(s))
+            m = xp.where(s < -a / beta, -a / beta, s)
+            return self._divergence(t, p, q, m) + xp.where(y > 0, y * (m - s), 0.0)
         m = (xp.expm1(beta * t) if a else q) / beta
         quadratic = self._quadratic_form(s, t, p, q, m)
         return quadratic if c == 1 else family(self._divergence(t, p, q, m), quadratic, c)
@@ -163,10 +152,9 @@ class EntmaxFormulas(Elementwise):
         The terms of the latter have one sign where p decays like a power of s.
         """
         xp = namespace(s)
-        zero = xp.zeros_like(p)
         is_below = s <= -anchor_of(self.beta) / self.beta
-        w = xp.where(is_below, zero, xp.exp(self.log_y - t))
-        falling = xp.where(self.y > 0, (self.y - p) * (m - s), zero)
+        w = xp.where(is_below, 0.0, xp.exp(self.log_y - t))
+        falling = xp.where(self.y > 0, (self.y - p) * (m - s), 0.0)
         return xp.where(is_below, falling, self.tightness * q * (p - self.y) * (1 - w))
 
     def _divergence(self, t: Array, p: Array, q: Array, m: Array) -> Array:
@@ -174,7 +162,7 @@ class EntmaxFormulas(Elementwise):
         y, beta = self.y, self.beta
         r = self.log_y - t
         near = xp.abs(r) < 0.5
-        r = xp.where(near, r, xp.zeros_like(r))
+        r = xp.where(near, r, 0.0)
         # e^r (e^(βr) − 1)/β − (e^r − 1), in two parts that do not cancel
         first = xp.exp(r) * expm1_minus_x(beta * r) / beta
         close = p * q * (first + (r * xp.expm1(r) - expm1_minus_x(r)))
@@ -192,9 +180,9 @@ class EntmaxFormulas(Elementwise):
         a, growth = anchor_of(self.beta), 1 + self.tightness * self.beta
         z = self.beta / growth * (s - a * self.tightness)
         has_mass = ~(z <= -a)  # NaN has
-        z = xp.where(has_mass, z, xp.ones_like(z))
+        z = xp.where(has_mass, z, 1.0)
         t = (xp.log1p(z) if a else xp.log(z)) / self.beta
-        return xp.where(has_mass, t, xp.full_like(t, -xp.inf))
+        return xp.where(has_mass, t, -xp.inf)
 
     def _root(self, s: Array, alone: Array) -> Array:
         """t where y may be positive, from the root ``alone`` that it has without y, or below.
@@ -206,19 +194,21 @@ class EntmaxFormulas(Elementwise):
         xp, beta, c = namespace(s), self.beta, self.tightness
         one = xp.ones_like(s)
         has_target, is_above = self.y > 0, ~(alone == -xp.inf)
-        log_y = xp.where(has_target, self.log_y, 0 * one)
+        log_y = xp.where(has_target, self.log_y, 0.0)
         still = log_y + (math.log(c) + math.log(beta) - math.log1p(c * beta))  # log p₁
         is_masked = s == -xp.inf
-        depth = xp.where(is_above | is_masked, one, -s - anchor_of(beta) / beta)
-        rise = still - math.log(beta) - xp.where(is_above, alone, 0 * one)
+        depth = xp.where(is_above | is_masked, 1.0, -s - anchor_of(beta) / beta)
+        rise = still - math.log(beta) - xp.where(is_above, alone, 0.0)
         fall = (1 - beta) * still + xp.log(depth) - (log_y + math.log(c)) + math.log1p(-beta)
         kappa = xp.where(is_above, beta * one, one / (1 - beta))
-        steps = _entry_steps(precision_bits(s), beta)
+        # one step more for each power of ten that 1/(1 − β) has
+        more = math.ceil(max(0.0, -1.2 * math.log10(1 - beta) - 1.8))
+        steps = _ENTRY_STEPS[precision_bits(s)] + more
         v = _distance(kappa, xp.where(is_above, rise, fall), steps)
         t = xp.where(is_above, alone + v, xp.where(is_masked, s, still - v / (1 - beta)))
         # a last step in t, which has more digits than v where p is much larger than p₀
         is_far = is_above & (t - alone > 1)
-        part = -xp.expm1(-beta * xp.where(is_far, t - alone, one))
+        part = -xp.expm1(-beta * xp.where(is_far, t - alone, 1.0))
         step = (t - still + xp.log(part)) / (1 + beta * (1 - part) / part)
         return xp.where(has_target, xp.where(is_far, t - step, t), alone)
 
@@ -244,10 +234,7 @@ class Entmax15Formulas(Elementwise):
 
     y: Array
     tightness: float
-
-    @property
-    def power(self) -> float:
-        return 0.5
+    power = 0.5
 
     @property
     def _reach(self) -> float:
@@ -274,12 +261,12 @@ class Entmax15Formulas(Elementwise):
         q, root = self._root(s), xp.sqrt(y)
         p, gap = q * q, root - q
         # c Q, by the equation of q where p may underflow: its terms have one sign for s < 0
-        depth = xp.where(y > 0, (y - p) * (2 * q + _relu(-s)), xp.zeros_like(s))
+        depth = xp.where(y > 0, (y - p) * (2 * q + positive_part(-s)), 0.0)
         if c == 0:
             divergence = gap * gap * (2 * root + q) * (2 / 3)
-            return divergence + xp.where(s < 0, depth, xp.zeros_like(s))
-        w = y / xp.where(p == 0, xp.ones_like(p), p)
-        rising = xp.where(p == 0, xp.zeros_like(p), c * q * (p - y) * (1 - w))
+            return divergence + xp.where(s < 0, depth, 0.0)
+        w = y / xp.where(p == 0, 1.0, p)
+        rising = xp.where(p == 0, 0.0, c * q * (p - y) * (1 - w))
         quadratic = xp.where(s < 0, depth, rising)
         if c == 1:
             return quadratic
@@ -296,44 +283,43 @@ class Entmax15Formulas(Elementwise):
     def _root(self, s: Array) -> Array:
         """q = √p."""
         if self.tightness == 0:
-            return _relu(0.5 * s)
+            return positive_part(0.5 * s)
         xp = namespace(s)
         # √(s² + 4 (2 + c) c y) without overflow or underflow; s = −∞ masks the entry
         bend = math.sqrt(4 * self._reach * self.tightness) * xp.sqrt(self.y)
         twice = xp.abs(s) + xp.hypot(s, bend)
         larger = twice / (2 * self._reach)
         # by the product of the two roots, without cancellation
-        share = bend / xp.where(twice == 0, xp.ones_like(twice), twice)
+        share = bend / xp.where(twice == 0, 1.0, twice)
         smaller = share * bend / (2 * self._reach)
-        return xp.where(s > 0, larger, xp.where(self.y > 0, smaller, _relu(s)))
+        return xp.where(s > 0, larger, xp.where(self.y > 0, smaller, positive_part(s)))
 
 
 class Entmax15ZeroFormulas(Entmax15Formulas):
     """The formulas where y = 0 throughout."""
 
     def point(self, s: Array) -> tuple[Array, Array]:
-        q = _relu(s) / self._reach
+        q = positive_part(s) / self._reach
         return q * q, q * (2 / self._reach)
 
     def terms(self, s: Array) -> Array:
-        q = _relu(s) / self._reach
+        q = positive_part(s) / self._reach
         return q * q * q * (self._reach / 3)
 
 
 def entmax_point(x: Array, beta: Array) -> tuple[Array, Array]:
     """p = (1 + βx)₊^(1/β), e^x for β = 0, and ∂p/∂x."""
     xp = namespace(x)
-    zero = xp.zeros_like(x)
     is_masked = x == -xp.inf
-    x = xp.where(is_masked, zero, x)
+    x = xp.where(is_masked, 0.0, x)
     z = beta * x
     is_inside = ~(is_masked | (z <= -1))  # NaN is
-    z = xp.where(is_inside, z, zero)
+    z = xp.where(is_inside, z, 0.0)
     is_small = z == 0
-    safe = xp.where(is_small, xp.ones_like(z), z)
+    safe = xp.where(is_small, 1.0, z)
     # log1p(βx)/β, whose digits do not depend on β
-    exponent = x * xp.where(is_small, xp.ones_like(z), xp.log1p(safe) / safe)
-    p = xp.where(is_inside, xp.exp(exponent), zero)
+    exponent = x * xp.where(is_small, 1.0, xp.log1p(safe) / safe)
+    p = xp.where(is_inside, xp.exp(exponent), 0.0)
     return p, p / (1 + z)
 
 
@@ -361,8 +347,8 @@ def entmax_slope(p: Array, alpha: Array) -> Array:
     """d = p^(2−α), 0 where p = 0, of predictions p."""
     xp = namespace(p)
     is_active = p > 0
-    safe = xp.where(is_active, p, xp.ones_like(p))
-    d = xp.where(is_active, safe ** (2 - alpha), xp.zeros_like(p))
+    safe = xp.where(is_active, p, 1.0)
+    d = xp.where(is_active, safe ** (2 - alpha), 0.0)
     return d + (p - p)  # NaN where p is
 
 
@@ -372,13 +358,13 @@ def entmax_alpha_slope(p: Array, alpha: Array) -> Array:
     xp = namespace(p)
     beta = alpha - 1
     is_active = p > 0
-    log_p = xp.log(xp.where(is_active, p, xp.ones_like(p)))
+    log_p = xp.log(xp.where(is_active, p, 1.0))
     t = -beta * log_p
     is_tiny = t < _TINY_EXPONENT
-    safe = xp.where(is_tiny, xp.ones_like(t), t)
+    safe = xp.where(is_tiny, 1.0, t)
     # (e^t − 1 − t)/t²
     ratio = xp.where(is_tiny, 0.5 + t / 6, expm1_minus_x(safe) / (safe * safe))
-    r = xp.where(is_active, -p * log_p * log_p * ratio, xp.zeros_like(p))
+    r = xp.where(is_active, -p * log_p * log_p * ratio, 0.0)
     d = entmax_slope(p, alpha)
     return r - d * (row_sum(r) / row_sum(d))
 
@@ -407,14 +393,11 @@ class Tsallis(SeparableRegularizer):
     """
 
     alpha: float = 1.5
+    domain = Simplex()
 
     def __post_init__(self) -> None:
         if not 1 <= self.alpha <= 2:
             raise ValueError(f"Tsallis needs 1 <= alpha <= 2, got {self.alpha}")
-
-    @property
-    def domain(self) -> ConvexSet:
-        return Simplex()
 
     @property
     def _limit(self) -> SeparableRegularizer | None:
@@ -436,16 +419,14 @@ class Tsallis(SeparableRegularizer):
         if self.alpha == 1:
             return Negentropy().potential(y)
         beta = self.alpha - 1
-        powers = xp.expm1(beta * xp.log(xp.where(y > 0, y, xp.ones_like(y))))  # y^β − 1
+        powers = xp.expm1(beta * xp.log(xp.where(y > 0, y, 1.0)))  # y^β − 1
         return xp.sum(y * powers, axis=-1) / (self.alpha * beta)
 
     def potential_gradient(self, z: Array) -> Array:
         return namespace(z).log(z) if self.alpha == 1 else _deformed_log(z, self.alpha - 1)
 
     def potential_curvature(self, z: Array, v: Array) -> Array:
-        xp = namespace(z)
-        curved = v * v * z ** (self.alpha - 2)
-        return xp.sum(xp.where(v == 0, xp.zeros_like(v), curved), axis=-1)
+        return inner(v, v * z ** (self.alpha - 2))
 
     def kernel(self, y: Array, tightness: float) -> Elementwise:
         if self._limit is not None:
@@ -472,8 +453,9 @@ class Tsallis(SeparableRegularizer):
         return self.alpha == 2
 
     @property
-    def chain(self) -> Callable[[Array], Any]:
-        return EntropyChain if self.alpha == 1 else partial(TsallisChain, beta=self.alpha - 1)
+    def chain(self) -> Callable[[Array, Array, int], Solution]:
+        tsallis = partial(TsallisChain, beta=self.alpha - 1)
+        return partial(solve_chain, EntropyChain if self.alpha == 1 else tsallis, self)
 
     def solve_probabilities(self, theta: Array, tightness: float) -> Array:
         if self._limit is not None:

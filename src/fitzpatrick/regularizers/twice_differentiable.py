@@ -11,11 +11,13 @@ by Newton's method with backtracking, row by row. The loss is D + c (Q − D), w
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 
 import numpy as np
 
 from .._array import (
     Array,
+    Map,
     class_indices,
     eps,
     inner,
@@ -31,11 +33,9 @@ from ._base import PointSolution, Regularizer, Solution, family
 
 _MAX_STEPS = 50
 _HALVINGS = 12
-# Gauss-Legendre rule on [0, 1]
-_NODES, _WEIGHTS = (
-    tuple((x + 1) / 2 for x in np.polynomial.legendre.leggauss(5)[0].tolist()),
-    tuple(w / 2 for w in np.polynomial.legendre.leggauss(5)[1].tolist()),
-)
+# Nodes and weights of a Gauss-Legendre rule on [0, 1].
+_LEGENDRE = zip(*np.polynomial.legendre.leggauss(5), strict=True)
+_RULE = [(float(x + 1) / 2, float(weight) / 2) for x, weight in _LEGENDRE]
 
 
 class NewtonStatus(Enum):
@@ -120,9 +120,7 @@ class TwiceDifferentiable(Regularizer):
         v = y - z
         above, below, slope = self.function(y), self.function(z), inner(v, self.gradient(z))
         direct = above - below - slope
-        remainder = xp.zeros_like(direct)
-        for t, weight in zip(_NODES, _WEIGHTS, strict=True):
-            remainder = remainder + weight * (1 - t) * self.potential_curvature(z + t * v, v)
+        remainder = sum(w * (1 - t) * self.potential_curvature(z + t * v, v) for t, w in _RULE)
         scale = xp.abs(above) + xp.abs(below) + xp.abs(slope)
         return xp.where(direct > eps(y) ** 0.5 * scale, direct, remainder)
 
@@ -133,9 +131,7 @@ class TwiceDifferentiable(Regularizer):
             rest = self.gradient(p) - theta
             return rest if tightness == 0 else rest + tightness * _apply(self.hessian(p), p - y)
 
-        def jacobian(p: Array) -> Array:
-            return _symmetric_jacobian(residual, p, self.domain)
-
+        jacobian = partial(_symmetric_jacobian, residual, self.domain)
         derivative = self.hessian if tightness == 0 else jacobian
         p = self._newton(residual, derivative, y, theta)
         loss = self.potential_divergence(y, p) if tightness != 1 else xp.zeros_like(theta[..., 0])
@@ -146,13 +142,7 @@ class TwiceDifferentiable(Regularizer):
             y, p, lambda: loss, lambda v: xp.linalg.solve(matrix, v[..., None])[..., 0]
         )
 
-    def _newton(
-        self,
-        residual: Callable[[Array], Array],
-        jacobian: Callable[[Array], Array],
-        start: Array,
-        theta: Array,
-    ) -> Array:
+    def _newton(self, residual: Map, jacobian: Map, start: Array, theta: Array) -> Array:
         """Root of ``residual`` by Newton steps, each the best of a geometric list of lengths."""
         xp = namespace(theta)
         first = xp.ones_like(theta)
@@ -198,7 +188,7 @@ class TwiceDifferentiable(Regularizer):
         return xp.where(converged[..., None], p, xp.nan)
 
 
-def _divide(slope: Callable[[Array], Array], excess: Array) -> Array:
+def _divide(slope: Map, excess: Array) -> Array:
     """Solve slope(x) = excess, by the columns of the matrix that the slope is."""
     xp = namespace(excess)
     zero = xp.zeros_like(excess)
@@ -217,11 +207,10 @@ def _regular(matrix: Array) -> Array:
     size = xp.max(xp.abs(matrix), axis=(-2, -1), keepdims=True)
     raised = xp.where(is_diagonal, matrix + eps(matrix) * (1e-8 + size), matrix)
     # rows without an answer must not stop the others: NumPy refuses a singular or infinite matrix
-    unit = xp.astype(is_diagonal, matrix.dtype) + xp.zeros_like(matrix)
-    return xp.where(xp.isfinite(size), raised, unit)
+    return xp.where(xp.isfinite(size), raised, xp.astype(is_diagonal, matrix.dtype))
 
 
-def _symmetric_jacobian(residual: Callable[[Array], Array], p: Array, domain: ConvexSet) -> Array:
+def _symmetric_jacobian(residual: Map, domain: ConvexSet, p: Array) -> Array:
     """Jacobian by central differences inside the domain, all columns in one call."""
     xp = namespace(p)
     k = p.shape[-1]

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from enum import Enum
 from typing import ClassVar
 
-from .._array import Array, as_real, eps, is_jax, namespace
+from .._array import Array, as_real, eps, is_jax, namespace, positive_part
 
 
 class ConvergenceError(RuntimeError):
@@ -26,7 +26,7 @@ def raise_unless(converged: Array, residual: Array, status: Enum, **numbers: obj
     xp = namespace(converged)
     if bool(xp.all(converged)):
         return
-    worst = float(xp.max(xp.where(converged, xp.zeros_like(residual), residual)))
+    worst = float(xp.max(xp.where(converged, 0.0, residual)))
     failed = int(xp.sum(xp.astype(~converged, xp.int64)))
     where = f"in {failed} of {math.prod(converged.shape)} rows"
     raise ConvergenceError(status, status.value.format(residual=worst, where=where, **numbers))
@@ -93,9 +93,8 @@ class ConvexSet(ABC):
         The default drops a negative rounding error. A set that can write the gap as a sum of
         non-negative terms should do so.
         """
-        xp = namespace(y)
-        gap = xp.sum(elementwise_gap(p, y, normal), axis=tuple(range(-self.n_axes, 0)))
-        return xp.where(gap < 0, xp.zeros_like(gap), gap)
+        gaps = elementwise_gap(p, y, normal)
+        return positive_part(namespace(y).sum(gaps, axis=tuple(range(-self.n_axes, 0))))
 
     def project_derivative(self, x: Array, v: Array) -> Array:
         """Directional derivative of the projection at x along v.
@@ -108,7 +107,7 @@ class ConvexSet(ABC):
             return jax.jvp(self.project, (x,), (v,))[1]
         xp = namespace(x)
         length = xp.linalg.vector_norm(v, axis=-1, keepdims=True)
-        length = xp.where(length == 0, xp.ones_like(length), length)
+        length = xp.where(length == 0, 1.0, length)
         scale = 1 + xp.linalg.vector_norm(x, axis=-1, keepdims=True)
         step = eps(x) ** (1 / 3) * scale / length
         return (self.project(x + step * v) - self.project(x - step * v)) / (2 * step)
@@ -155,17 +154,16 @@ class ProductSet(ConvexSet):
     def project(self, x: Array) -> Array:
         x = as_real(x, "x")
         xp = namespace(x)
-        lower, upper = self.bounds
-        x = xp.where(x < lower, xp.full_like(x, lower), x)
-        return xp.where(x > upper, xp.full_like(x, upper), x)
+        lower, upper = map(float, self.bounds)
+        x = xp.where(x < lower, lower, x)
+        return xp.where(x > upper, upper, x)
 
     def maximize(self, theta: Array) -> Array:
         theta = as_real(theta, "theta")
         xp = namespace(theta)
-        lower, upper = self.bounds
-        at_zero = min(max(0.0, lower), upper)
-        p = xp.where(theta > 0, xp.full_like(theta, upper), xp.full_like(theta, at_zero))
-        p = xp.where(theta < 0, xp.full_like(theta, lower), p)
+        lower, upper = map(float, self.bounds)
+        p = xp.where(theta > 0, upper, xp.full_like(theta, min(max(0.0, lower), upper)))
+        p = xp.where(theta < 0, lower, p)
         return xp.where(xp.isnan(theta), theta, p)
 
     def is_interior(self, x: Array) -> Array:
@@ -181,26 +179,21 @@ class ProductSet(ConvexSet):
         lower, upper = self.bounds
         return namespace(x).isfinite(x) & (x >= lower) & (x <= upper)
 
-    def normal_gap(self, y: Array, p: Array, normal: Array) -> Array:
-        return namespace(y).sum(elementwise_gap(p, y, normal), axis=-1)
-
     def project_derivative(self, x: Array, v: Array) -> Array:
-        return namespace(x).where(self.is_interior(x), v, namespace(x).zeros_like(v))
+        return namespace(x).where(self.is_interior(x), v, 0.0)
 
     def same_face(self, y: Array, z: Array) -> Array:
         return namespace(y).all(self.is_interior(z) | (y == z), axis=-1)
 
     def violation(self, row: Array) -> str:
-        xp = namespace(row)
         lower, upper = self.bounds
         for i in range(row.shape[0]):
             if not bool(self._is_inside(row[i])):
-                value = "NaN" if bool(xp.isnan(row[i])) else f"{float(row[i]):.10g}"
+                value = "NaN" if math.isnan(row[i]) else f"{float(row[i]):.10g}"
                 return f"entry {i} is {value}, outside [{lower:g}, {upper:g}]"
         return "it is valid"
 
 
 def elementwise_gap(p: Array, y: Array, normal: Array) -> Array:
     """(p − y) · n entry by entry, where 0 · ±∞ counts as 0."""
-    xp = namespace(p)
-    return xp.where((p == y) | (normal == 0), xp.zeros_like(p), (p - y) * normal)
+    return namespace(p).where((p == y) | (normal == 0), 0.0, (p - y) * normal)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .._array import Array, as_real, inner, namespace, quiet, row_max, row_sum
+from .._array import Array, as_real, inner, namespace, positive_part, quiet, row_max, row_sum
 from ._base import ConvexSet, membership_tolerance
 from .simplex import Simplex
 
@@ -32,7 +32,7 @@ class L2Ball(_Ball):
         """‖x‖, scaled so that no square overflows or underflows."""
         xp = namespace(x)
         top = row_max(xp.abs(x))
-        top = xp.where((top == 0) | (top == xp.inf), xp.ones_like(top), top)
+        top = xp.where((top == 0) | (top == xp.inf), 1.0, top)
         return top * xp.linalg.vector_norm(x / top, axis=-1, keepdims=True)
 
     @quiet
@@ -41,14 +41,13 @@ class L2Ball(_Ball):
         xp = namespace(x)
         norm = self._norm(x)
         outside = norm > self.radius
-        return xp.where(outside, x / xp.where(outside, norm, xp.ones_like(norm)) * self.radius, x)
+        return xp.where(outside, x / xp.where(outside, norm, 1.0) * self.radius, x)
 
     @quiet
     def maximize(self, theta: Array) -> Array:
         theta = as_real(theta, "theta")
-        xp = namespace(theta)
         norm = self._norm(theta)
-        return theta / xp.where(norm == 0, xp.ones_like(norm), norm) * self.radius
+        return theta / namespace(theta).where(norm == 0, 1.0, norm) * self.radius
 
     def contains(self, x: Array) -> Array:
         x = as_real(x, "x")
@@ -57,25 +56,23 @@ class L2Ball(_Ball):
 
     def normal_gap(self, y: Array, p: Array, normal: Array) -> Array:
         # r‖n‖ − ⟨y, n⟩ = ‖n‖/(2r) (‖p − y‖² + r² − ‖y‖²) where ‖p‖ = r
-        xp = namespace(y)
         distance = p - y
-        slack = self.radius**2 - inner(y, y)
-        slack = xp.where(slack < 0, xp.zeros_like(slack), slack)  # y may sit on the sphere
+        slack = positive_part(self.radius**2 - inner(y, y))  # y may sit on the sphere
         return self._norm(normal)[..., 0] / (2 * self.radius) * (inner(distance, distance) + slack)
 
     def project_derivative(self, x: Array, v: Array) -> Array:
         xp = namespace(x)
         norm = self._norm(x)
         outside = norm > self.radius
-        length = xp.where(outside, norm, xp.ones_like(norm))
+        length = xp.where(outside, norm, 1.0)
         return xp.where(outside, self._along_sphere(x / length, length, v), v)
 
     def maximize_derivative(self, theta: Array, v: Array) -> Array:
         xp = namespace(theta)
         norm = self._norm(theta)
-        length = xp.where(norm == 0, xp.ones_like(norm), norm)
+        length = xp.where(norm == 0, 1.0, norm)
         tangent = self._along_sphere(theta / length, length, v)
-        return xp.where(norm == 0, xp.zeros_like(v), tangent)  # a kink: every point is a maximizer
+        return xp.where(norm == 0, 0.0, tangent)  # a kink: every point is a maximizer
 
     def _along_sphere(self, unit: Array, length: Array, v: Array) -> Array:
         """The derivative of r x/‖x‖ along v, from x/‖x‖ and ‖x‖."""
@@ -123,17 +120,16 @@ class L1Ball(_Ball):
         # r max|n| − ⟨y, n⟩ = max|n| (r − ‖y‖₁) + Σ (max|n| |y_i| − n_i y_i)
         xp = namespace(y)
         top = xp.max(xp.abs(normal), axis=-1, keepdims=True)
-        slack = self.radius - row_sum(xp.abs(y))
-        slack = xp.where(slack < 0, xp.zeros_like(slack), slack)
+        slack = positive_part(self.radius - row_sum(xp.abs(y)))
         gaps = xp.abs(y) * (top - xp.sign(y) * normal)
-        return (top * slack)[..., 0] + xp.sum(xp.where(y == 0, xp.zeros_like(y), gaps), axis=-1)
+        return (top * slack)[..., 0] + xp.sum(xp.where(y == 0, 0.0, gaps), axis=-1)
 
     def project_derivative(self, x: Array, v: Array) -> Array:
         xp = namespace(x)
         outside = self._is_outside(x)
         sign = xp.sign(self.project(x))
         active = row_sum(xp.abs(sign))
-        mean = row_sum(sign * v) / xp.where(active == 0, xp.ones_like(active), active)
+        mean = row_sum(sign * v) / xp.where(active == 0, 1.0, active)
         return xp.where(outside, xp.abs(sign) * v - sign * mean, v)
 
     def same_face(self, y: Array, z: Array) -> Array:

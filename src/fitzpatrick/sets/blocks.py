@@ -1,6 +1,5 @@
 """Cartesian products of sets."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from .._array import Array, as_real, namespace
@@ -58,19 +57,15 @@ class Product(ConvexSet):
 
     def _each(self, method: str, *arrays: Array) -> list[Array]:
         """What a method of each set makes of its entries."""
-        results = []
-        for part, block in zip(self.sets, self._blocks(arrays[0]), strict=True):
-            function: Callable[..., Array] = getattr(part, method)
-            results.append(function(*(x[..., block] for x in arrays)))
-        return results
+        pairs = zip(self.sets, self._blocks(arrays[0]), strict=True)
+        return [getattr(part, method)(*(x[..., block] for x in arrays)) for part, block in pairs]
 
     def _joined(self, method: str, *arrays: Array) -> Array:
         return namespace(*arrays).concat(self._each(method, *arrays), axis=-1)
 
     def _everywhere(self, method: str, *arrays: Array) -> Array:
-        return namespace(*arrays).all(
-            namespace(*arrays).stack(self._each(method, *arrays), axis=-1), axis=-1
-        )
+        xp = namespace(*arrays)
+        return xp.all(xp.stack(self._each(method, *arrays), axis=-1), axis=-1)
 
     def project(self, x: Array) -> Array:
         return self._joined("project", as_real(x, "x"))

@@ -36,7 +36,7 @@ def _is_free(p: Array) -> Array:
 def _at_place(x: Array, place: Array) -> Array:
     """The largest score of each row, the second largest, …, for places (…, 1) from 1."""
     xp, k = namespace(x), x.shape[-1]
-    place = k - xp.where(xp.isnan(place), xp.ones_like(place), place)
+    place = k - xp.where(xp.isnan(place), 1.0, place)
     places = xp.astype(place, xp.int32 if is_jax(x) else xp.int64)
     if isinstance(x, np.ndarray):
         ordered: Array = np.partition(x, np.unique(places))  # takes a fraction of a sort
@@ -93,32 +93,10 @@ def budget_slope(p: Array) -> Array:
     return free / namespace(p).where(count == 0, 1.0, count)
 
 
-def _ranks(theta: Array) -> Array:
-    """How many scores of its row come before each, from the highest on; of equals the first."""
-    xp = namespace(theta)
-    order = xp.argsort(-theta, axis=-1, stable=True)
-    return xp.astype(xp.argsort(order, axis=-1, stable=True), theta.dtype)
-
-
-def _first_entries(theta: Array, total: Array | float) -> Array:
-    """The vertex with ones at the highest scores, and what is left of the total after them."""
-    xp = namespace(theta)
-    p = xp.clip(total - _ranks(theta), 0, 1)
-    is_nan = xp.any(xp.isnan(theta), axis=-1, keepdims=True)
-    return xp.where(is_nan, xp.full_like(theta, xp.nan), p)
-
-
 def _threshold(normal: Array, total: float) -> Array:
     """The least of the scores at which the best vertex with that sum is positive, (…, 1)."""
     place = float(max(1, math.ceil(total)))
     return _at_place(normal, namespace(normal).full_like(normal[..., :1], place))
-
-
-def _gap_above(threshold: Array, y: Array, p: Array, normal: Array) -> Array:
-    """Σ (p_i − y_i)(n_i − threshold); entries inside are at it, up to rounding errors."""
-    xp = namespace(y)
-    above = xp.where((p > 0) & (p < 1), xp.zeros_like(p), normal - threshold)
-    return xp.sum(xp.clip(elementwise_gap(p, y, above), 0, xp.inf), axis=-1)
 
 
 def _check_total(total: float, x: Array, name: str) -> None:
@@ -172,8 +150,13 @@ class Budget(ConvexSet):
     def maximize(self, theta: Array) -> Array:
         theta = as_real(theta, "theta")
         _check_total(self.low, theta, repr(self))
-        positive = row_sum(namespace(theta).astype(theta > 0, theta.dtype))
-        return _first_entries(theta, self._bounded(positive))
+        xp = namespace(theta)
+        total = self._bounded(row_sum(xp.astype(theta > 0, theta.dtype)))
+        # ones at the highest scores, of equals at the first, and what is left after them
+        order = xp.argsort(-theta, axis=-1, stable=True)
+        rank = xp.astype(xp.argsort(order, axis=-1, stable=True), theta.dtype)
+        is_nan = xp.any(xp.isnan(theta), axis=-1, keepdims=True)
+        return xp.where(is_nan, xp.nan, xp.clip(total - rank, 0, 1))
 
     def contains(self, x: Array) -> Array:
         x = as_real(x, "x")
@@ -191,7 +174,9 @@ class Budget(ConvexSet):
         if self.low > 0:
             threshold = threshold + xp.clip(_threshold(normal, self.low), -xp.inf, 0)
         shift = xp.clip(threshold * row_sum(p - y), 0, xp.inf)[..., 0]
-        return _gap_above(threshold, y, p, normal) + shift
+        # Σ (p_i − y_i)(n_i − threshold); entries inside are at it, up to rounding errors
+        above = xp.where((p > 0) & (p < 1), 0.0, normal - threshold)
+        return xp.sum(xp.clip(elementwise_gap(p, y, above), 0, xp.inf), axis=-1) + shift
 
     def _product(self, x: Array, p: Array, v: Array) -> Array:
         total = row_sum(Box().project(x))

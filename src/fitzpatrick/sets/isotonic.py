@@ -13,6 +13,7 @@ import numpy as np
 
 from .._array import (
     Array,
+    NumpyArray,
     as_library,
     class_indices,
     is_jax,
@@ -106,7 +107,7 @@ def _block_begin(starts: Array) -> Array:
     """The index at which the block of each entry begins."""
     xp = namespace(starts)
     indices = class_indices(starts)
-    places = xp.where(starts, indices, xp.zeros_like(indices))
+    places = xp.where(starts, indices, 0)
     if is_jax(starts):
         from jax import lax
 
@@ -116,9 +117,7 @@ def _block_begin(starts: Array) -> Array:
     return xp.asarray(np.maximum.accumulate(to_numpy(places), axis=-1), device=starts.device)
 
 
-def _pool(
-    x: np.ndarray[Any, Any], log_weights: np.ndarray[Any, Any] | None
-) -> np.ndarray[Any, Any]:
+def _pool(x: NumpyArray, log_weights: NumpyArray | None) -> NumpyArray:
     """The blocks of NumPy rows, in passes over the blocks that are left."""
     k = x.shape[-1]
     flags = np.zeros(x.size, dtype=bool)

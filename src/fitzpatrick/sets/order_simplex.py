@@ -35,7 +35,7 @@ class OrderSimplex(ConvexSet):
         sums = xp.concat([xp.zeros_like(sums[..., :1]), sums], axis=-1)
         level = xp.argmax(sums, axis=-1, keepdims=True)
         p = xp.astype(class_indices(theta) < level, theta.dtype)
-        return xp.where(xp.isnan(row_max(sums)), xp.full_like(theta, xp.nan), p)
+        return xp.where(xp.isnan(row_max(sums)), xp.nan, p)
 
     def contains(self, x: Array) -> Array:
         x = as_real(x, "x")
@@ -47,7 +47,7 @@ class OrderSimplex(ConvexSet):
     def project_derivative(self, x: Array, v: Array) -> Array:
         xp, starts = namespace(x), decreasing_blocks(x)
         levels = block_means(x, starts)
-        return xp.where((levels > 0) & (levels < 1), block_means(v, starts), xp.zeros_like(v))
+        return xp.where((levels > 0) & (levels < 1), block_means(v, starts), 0.0)
 
     def same_face(self, y: Array, z: Array) -> Array:
         # the face of z fixes the steps of z that are zero

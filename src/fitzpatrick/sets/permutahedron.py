@@ -85,7 +85,7 @@ class Permutahedron(ConvexSet):
         xp = namespace(theta)
         _, order, weights = self._sort(theta)
         is_nan = xp.any(xp.isnan(theta), axis=-1, keepdims=True)
-        return xp.where(is_nan, xp.full_like(theta, xp.nan), _unsort(weights, order))
+        return xp.where(is_nan, xp.nan, _unsort(weights, order))
 
     def _excess(self, x: Array, order: Array) -> Array:
         """By how much the first i weights exceed the first i entries in an order, i = 1, …, d."""

@@ -14,10 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._array import Array, as_real, on_host, with_derivative
+from .._array import Array, NumpyArray, as_real, on_host, with_derivative
 from ._base import ConvergenceError, ConvexSet
-
-FloatArray = np.ndarray[Any, Any]
 
 
 class PolytopeStatus(Enum):
@@ -38,18 +36,12 @@ class PolytopeStatus(Enum):
 class ActiveSet(NamedTuple):
     """Vertices (m, k) and their weights (m,), which mix to the projection of a row."""
 
-    vertices: FloatArray
-    weights: FloatArray
+    vertices: NumpyArray
+    weights: NumpyArray
 
 
-class RowProjection(NamedTuple):
-    """The projection of one row, with its certificate."""
-
-    point: FloatArray
-    gap: float
-    status: PolytopeStatus
-    n_calls: int
-    active: ActiveSet
+# Of one row: its point, gap, status, number of calls and active set.
+_RowProjection = tuple[NumpyArray, float, PolytopeStatus, int, ActiveSet]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,14 +56,14 @@ class PolytopeProjection:
         active: the vertices and weights of each row, which ``Polytope.solve`` takes as a start.
     """
 
-    point: FloatArray
-    gap: FloatArray
+    point: NumpyArray
+    gap: NumpyArray
     status: tuple[PolytopeStatus, ...]
-    n_calls: FloatArray
+    n_calls: NumpyArray
     active: tuple[ActiveSet, ...]
 
 
-def _nearest_weights(vertices: FloatArray, x: FloatArray) -> FloatArray:
+def _nearest_weights(vertices: NumpyArray, x: NumpyArray) -> NumpyArray:
     """Weights, which sum to one, of the point of the affine hull of the vertices next to x."""
     if len(vertices) == 1:
         return np.ones(1)
@@ -80,7 +72,7 @@ def _nearest_weights(vertices: FloatArray, x: FloatArray) -> FloatArray:
     return np.concatenate([[1 - others.sum()], others])
 
 
-def _settle(active: ActiveSet, x: FloatArray) -> ActiveSet:
+def _settle(active: ActiveSet, x: NumpyArray) -> ActiveSet:
     """The nearest point to x in the hull of some of the vertices, no farther than the given one."""
     vertices, weights = active
     while True:
@@ -99,8 +91,8 @@ def _settle(active: ActiveSet, x: FloatArray) -> ActiveSet:
 
 
 def _project_row(
-    x: FloatArray, start: ActiveSet | None, tolerance: float, max_calls: int
-) -> Generator[FloatArray, FloatArray, RowProjection]:
+    x: NumpyArray, start: ActiveSet | None, tolerance: float, max_calls: int
+) -> Generator[NumpyArray, NumpyArray, _RowProjection]:
     """Yields directions, is sent the oracle's vertices, and returns the projection."""
     n_calls = 0
     if start is None:
@@ -124,17 +116,17 @@ def _project_row(
                 "minimizer, over one and the same polytope"
             )
         if gap <= tolerance * size:
-            return RowProjection(p, max(gap, 0.0), PolytopeStatus.CONVERGED, n_calls, active)
+            return p, max(gap, 0.0), PolytopeStatus.CONVERGED, n_calls, active
         if is_active or n_calls >= max_calls:
             status = PolytopeStatus.STALLED if is_active else PolytopeStatus.LIMIT
-            return RowProjection(p, gap, status, n_calls, active)
+            return p, gap, status, n_calls, active
         grown = ActiveSet(
             np.concatenate([active.vertices, vertex[None]]), np.append(active.weights, 0.0)
         )
         active = _settle(grown, x)
 
 
-def _as_points(answer: Any, shape: tuple[int, ...], hint: str) -> FloatArray:
+def _as_points(answer: Any, shape: tuple[int, ...], hint: str) -> NumpyArray:
     """The oracle's answer as an array; raise unless it has the shape of the scores."""
     try:
         points = np.asarray(answer, dtype=np.float64)
@@ -174,7 +166,7 @@ class Polytope(ConvexSet):
         array([0.6, 0.4, 1. , 0. ])
     """
 
-    oracle: Callable[[FloatArray], Any]
+    oracle: Callable[[NumpyArray], Any]
     batched: bool = False
     tolerance: float = 1e-12
     max_calls: int = 10_000
@@ -188,7 +180,7 @@ class Polytope(ConvexSet):
                 f"{self.max_calls}"
             )
 
-    def _ask(self, directions: FloatArray) -> FloatArray:
+    def _ask(self, directions: NumpyArray) -> NumpyArray:
         """The oracle's vertices for directions (n, k), checked."""
         if self.batched:
             vertices = _as_points(self.oracle(directions), directions.shape, "")
@@ -203,7 +195,7 @@ class Polytope(ConvexSet):
             )
         return vertices
 
-    def _check_direction(self, row: FloatArray) -> None:
+    def _check_direction(self, row: NumpyArray) -> None:
         """Raise if the oracle minimizes: solvers of shortest paths and assignments often do."""
         ahead, back = self._ask(row), self._ask(-row)
         difference = float(np.sum((ahead - back) * row))
@@ -234,7 +226,7 @@ class Polytope(ConvexSet):
             _project_row(row, active, self.tolerance, self.max_calls)
             for row, active in zip(rows, starts, strict=True)
         ]
-        found: dict[int, RowProjection] = {}
+        found: dict[int, _RowProjection] = {}
         waiting = {i: next(projection) for i, projection in enumerate(projections)}
         while waiting:
             vertices = self._ask(np.stack(list(waiting.values())))
@@ -249,7 +241,7 @@ class Polytope(ConvexSet):
         points = np.asarray(point).reshape(np.shape(x))
         return PolytopeProjection(points, np.asarray(gap), status, np.asarray(n_calls), active)
 
-    def _certified(self, x: FloatArray) -> PolytopeProjection:
+    def _certified(self, x: NumpyArray) -> PolytopeProjection:
         """The projections of rows, or an error with the first one that failed."""
         solution = self.solve(x)
         for i, status in enumerate(solution.status):
@@ -271,12 +263,10 @@ class Polytope(ConvexSet):
     def project_derivative(self, x: Array, v: Array) -> Array:
         """The part of v along the face that the active vertices span."""
 
-        def projectors(rows: FloatArray) -> FloatArray:
-            bases = [np.linalg.qr((s.vertices[1:] - s.vertices[0]).T)[0] for s in active(rows)]
+        def projectors(rows: NumpyArray) -> NumpyArray:
+            active = self._certified(rows).active
+            bases = [np.linalg.qr((s.vertices[1:] - s.vertices[0]).T)[0] for s in active]
             return np.stack([basis @ basis.T for basis in bases])
-
-        def active(rows: FloatArray) -> tuple[ActiveSet, ...]:
-            return self._certified(rows).active
 
         k = x.shape[-1]
         matrix = on_host(_by_rows(projectors, (k, k)), x, (k, k))
@@ -284,11 +274,11 @@ class Polytope(ConvexSet):
 
 
 def _by_rows(
-    function: Callable[[FloatArray], FloatArray], shape: tuple[int, ...] = ()
-) -> Callable[[FloatArray], FloatArray]:
+    function: Callable[[NumpyArray], NumpyArray], shape: tuple[int, ...] = ()
+) -> Callable[[NumpyArray], NumpyArray]:
     """A function of rows (n, k), n > 0, for arrays (…, k) in which rows with NaN stay NaN."""
 
-    def by_rows(x: FloatArray) -> FloatArray:
+    def by_rows(x: NumpyArray) -> NumpyArray:
         rows = x.reshape(-1, x.shape[-1]).astype(np.float64)
         out = np.full((len(rows), *(shape or x.shape[-1:])), np.nan)
         is_known = ~np.isnan(rows).any(axis=1)

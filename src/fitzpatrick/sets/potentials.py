@@ -20,7 +20,7 @@ from abc import ABC, abstractmethod
 from enum import Enum
 from typing import ClassVar, NamedTuple
 
-from .._array import Array, class_indices, eps, is_concrete, namespace, without_derivatives
+from .._array import Array, class_indices, eps, is_concrete, namespace, row_sum, without_derivatives
 from .._root import State, iterate
 from ._base import raise_unless
 
@@ -108,33 +108,32 @@ def solve_sums(d: Array, r: Array, q: Array, damping: Array | float = 0.0) -> tu
     """
     xp = namespace(d)
     row = xp.sum(d, axis=-1)
-    safe = xp.where(row > 0, row, xp.ones_like(row))
+    safe = xp.where(row > 0, row, 1.0)
     share = d / safe[..., None]
     edges = xp.matrix_transpose(d) @ share
     places = class_indices(edges)
     is_diagonal = places == places[:, None]
-    edges = xp.where(is_diagonal, xp.zeros_like(edges), edges)
+    edges = xp.where(is_diagonal, 0.0, edges)
     degree = xp.sum(edges, axis=-1)
     # the Laplacian alone is singular: potentials are known up to a constant
     least = 4 * eps(d) * xp.max(degree, axis=-1, keepdims=True)
     raised = degree + least + damping + float(xp.finfo(d.dtype).smallest_normal)
-    laplacian = xp.where(is_diagonal, raised[..., None] + xp.zeros_like(edges), -edges)
+    laplacian = xp.where(is_diagonal, raised[..., None], -edges)
     is_finite = xp.all(xp.isfinite(laplacian), axis=(-2, -1), keepdims=True)
-    unit = xp.astype(is_diagonal, d.dtype) + xp.zeros_like(laplacian)
+    unit = xp.astype(is_diagonal, d.dtype)
     rest = q - _column_sum(share * r[..., None])
     # rows without an answer must not stop the others: NumPy refuses a singular matrix
     beta = xp.linalg.solve(xp.where(is_finite, laplacian, unit), rest[..., None])[..., 0]
     beta = beta - xp.mean(beta, axis=-1, keepdims=True)
     alpha = (r - xp.sum(d * beta[..., None, :], axis=-1)) / safe
-    return xp.where(row > 0, alpha, xp.zeros_like(alpha)), beta
+    return xp.where(row > 0, alpha, 0.0), beta
 
 
 def tangent(d: Array, w: Array) -> Array:
     """The derivative of P along w: d ⊙ (w − α − β), which leaves all sums as they are."""
-    xp = namespace(d)
     for _ in range(2):  # the second time for the digits that the raised diagonal costs
         weighted = d * w
-        alpha, beta = solve_sums(d, xp.sum(weighted, axis=-1), _column_sum(weighted))
+        alpha, beta = solve_sums(d, row_sum(weighted)[..., 0], _column_sum(weighted))
         w = w - alpha[..., None] - beta[..., None, :]
     return d * w
 
@@ -170,7 +169,7 @@ class _Problem(NamedTuple):
         grows = ~is_whole & (error <= (close if has_path else _CLOSE))
         predicts = grows & state.follows
         factor = _PATH_GROWTH if has_path else _GROWTH
-        ahead = xp.where(predicts, one * factor, one)
+        ahead = xp.where(predicts, one * factor, 1.0)
         # a direction that has no effect on the sums
         weighted = d * s * (ahead - 1)[..., None, None]
         damping = state.damping * xp.clip(error, 0, 1) * xp.mean(_column_sum(d), axis=-1)
@@ -199,14 +198,14 @@ class _Problem(NamedTuple):
         falls = xp.where(is_flat, trial_error < error, fall >= _SUFFICIENT * slope - rounding)
         is_taken = xp.where(predicts, trial_error < _CLOSE, falls)
         is_stuck = is_whole & is_flat & (error >= state.error / 2)
-        cost = xp.where(error <= self.tolerance, one * _PATIENCE / 5, one)
+        cost = xp.where(error <= self.tolerance, one * _PATIENCE / 5, 1.0)
         patience = xp.where(is_stuck, state.patience - cost, state.patience)
         is_done = (is_whole & (error <= _EXACT * eps(s))) | (patience <= 0) | ~xp.isfinite(error)
-        rest = xp.where(grows & ~predicts, one * factor, one)
+        rest = xp.where(grows & ~predicts, one * factor, 1.0)
         growth = xp.where(predicts & is_taken, one * factor, rest)
         is_good = is_flat | (fall > _GOOD * slope)
-        change = xp.where(is_taken, xp.where(is_good, one / _CHANGE, one), one * _CHANGE)
-        change = xp.where(predicts, one, change)
+        change = xp.where(is_taken, xp.where(is_good, one / _CHANGE, 1.0), one * _CHANGE)
+        change = xp.where(predicts, 1.0, change)
         moved = xp.where((is_taken & ~is_done)[..., None, None], trial, s)
         return _State(
             rest[..., None, None] * moved,

@@ -3,19 +3,14 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .._array import Array, as_real, class_indices, namespace, quiet, row_max
+from .._array import Array, as_real, class_indices, namespace, positive_part, quiet, row_max
 from .._root import piecewise_linear_steps, shift_to_root
 from ._base import ConvexSet, ProductSet, elementwise_gap, membership_tolerance
 from .product import Orthant
 
 
-def _positive_part(s: Array) -> Array:
-    xp = namespace(s)
-    return xp.where(s < 0, xp.zeros_like(s), s)
-
-
 def _positive_part_and_slope(s: Array) -> tuple[Array, Array]:
-    return _positive_part(s), namespace(s).astype(s > 0, s.dtype)
+    return positive_part(s), namespace(s).astype(s > 0, s.dtype)
 
 
 @dataclass(frozen=True)
@@ -46,18 +41,17 @@ class Simplex(ConvexSet):
     @quiet
     def project(self, x: Array) -> Array:
         x = as_real(x, "x")
-        xp = namespace(x)
         shifted = x - row_max(x)
-        start = -xp.ones_like(shifted[..., :1])  # the largest entry alone would be one
+        start = -namespace(x).ones_like(shifted[..., :1])  # the largest entry alone would be one
         steps = piecewise_linear_steps(shifted)
-        return _positive_part(shift_to_root(_positive_part_and_slope, shifted, start, 1.0, steps))
+        return positive_part(shift_to_root(_positive_part_and_slope, shifted, start, 1.0, steps))
 
     def maximize(self, theta: Array) -> Array:
         theta = as_real(theta, "theta")
         xp = namespace(theta)
         best = xp.argmax(theta, axis=-1, keepdims=True)
         p = xp.astype(class_indices(theta) == best, theta.dtype)
-        return xp.where(xp.isnan(row_max(theta)), xp.full_like(p, xp.nan), p)
+        return xp.where(xp.isnan(row_max(theta)), xp.nan, p)
 
     def contains(self, x: Array) -> Array:
         x = as_real(x, "x")

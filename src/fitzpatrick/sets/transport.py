@@ -10,6 +10,7 @@ from scipy import sparse
 
 from .._array import (
     Array,
+    NumpyArray,
     as_library,
     as_real,
     namespace,
@@ -82,7 +83,7 @@ class MarginalSet(ConvexSet):
         theta = self._as_matrices(theta, "theta")
         return on_host(self._maximize, theta)
 
-    def _maximize(self, theta: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def _maximize(self, theta: NumpyArray) -> NumpyArray:
         out = np.full(theta.shape, np.nan)
         a, b = (np.asarray(sums) for sums in self.sums(theta.shape))
         for at in np.ndindex(theta.shape[:-2]):
@@ -117,9 +118,7 @@ class MarginalSet(ConvexSet):
         return "it is valid"
 
 
-def _best_plan(
-    theta: np.ndarray[Any, Any], a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]
-) -> np.ndarray[Any, Any]:
+def _best_plan(theta: NumpyArray, a: NumpyArray, b: NumpyArray) -> NumpyArray:
     """A vertex of the transport polytope that maximizes ⟨P, θ⟩."""
     from scipy.optimize import linear_sum_assignment, linprog  # which take long to load
 
@@ -139,7 +138,7 @@ def _best_plan(
     )
     if result.status != 0:
         raise RuntimeError(f"SciPy's linear program of the transport failed: {result.message}")
-    found: np.ndarray[Any, Any] = np.clip(result.x, 0, None).reshape(n, m)
+    found: NumpyArray = np.clip(result.x, 0, None).reshape(n, m)
     return found
 
 
