@@ -65,6 +65,15 @@ def test_lower_bound(batch: Batch) -> None:
     assert_close(bound[usable], value[usable], rtol=0, atol=100 * slack[usable])
 
 
+def test_the_lower_bound_beside_the_largest_numbers():
+    """(y − y*)² overflows in single precision, and its share of y* does not."""
+    y, theta = np.array([1e20, 1.0], np.float32), np.array([46.5, 0.5], np.float32)
+    omega = Negentropy(Orthant())
+    expected = lower_bound(omega, y.astype(float), theta.astype(float))
+    # e^θ is off by half a spacing of θ, and y − y* by four times that
+    assert lower_bound(omega, y, theta) == pytest.approx(expected, rel=4 * 46.5 * 2**-23)
+
+
 @every_batch(scales=(1.0,))
 def test_divergences_are_ordered(batch: Batch) -> None:
     """0 <= D_F <= D_Ω, 0 at z = y on the boundary as well, and the supremum above the infimum."""
