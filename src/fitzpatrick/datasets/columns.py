@@ -1,26 +1,14 @@
 """The recipe that turns the columns of a file into features.
 
-A recipe is learned from the training file and applied to every other one, so that a test file, and
-the files of ``predict``, become the same features. It is pure data: :meth:`Columns.to_json` writes
-it into a model file, :meth:`Columns.from_json` takes it back and believes nothing.
+A recipe is learned from the training file and applied to every other one. It is pure data:
+:meth:`Columns.to_json` writes it into a model file, :meth:`Columns.from_json` takes it back and
+believes nothing.
 
-================  =======================================================================
-kind              features
-================  =======================================================================
-:class:`Number`   the number; a missing one becomes the median of the training file, and a
-                  0/1 column marks it if the training file had missing ones too
-:class:`Boolean`  no is 0 and yes is 1; missing ones as for numbers
-:class:`Category` a 0/1 column per value (one-hot), and one for missing cells if the training
-                  file had any; a value that the training file has not is all zeros
-:class:`Tags`     a 0/1 column per tag; a cell holds any number of them
-:class:`Ordinal`  the position of the word in a list; nothing becomes one unless asked for
-:class:`Ignored`  none
-================  =======================================================================
-
-Median and indicator are scikit-learn's ``SimpleImputer(strategy="median", add_indicator=True)``,
-categories are its ``OneHotEncoder(handle_unknown="ignore")``. With the indicator, what is filled in
-does not matter to a linear model, and "was not answered" is information it can use. No category is
-dropped as a reference: under a penalty, the fit would depend on which.
+Numbers become what scikit-learn's ``SimpleImputer(strategy="median", add_indicator=True)`` makes
+of them, and categories what its ``OneHotEncoder(handle_unknown="ignore")`` does. With the
+indicator, what is filled in does not matter to a linear model, and "was not answered" is
+information it can use. No category is dropped as a reference: under a penalty, the fit would
+depend on which.
 """
 
 import math
@@ -70,6 +58,7 @@ _TEXT = f"text of at most {MAX_TEXT} characters", _is_text
 _FLAG = "true or false", lambda value: isinstance(value, bool)
 _TEXTS = f"at most {MAX_CATEGORIES} different words of at most {MAX_TEXT} characters", _are_texts
 _COUNT = f"0 to {MAX_FEATURES}", lambda value: type(value) is int and 0 <= value <= MAX_FEATURES
+# by the name of the field: what is expected of it, and the check
 _FIELDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "name": _TEXT, "unit": _TEXT, "reason": _TEXT, "values": _TEXTS, "missing_values": _TEXTS,
     "marks_missing": _FLAG, "allows_missing": _FLAG, "n_numbered": _COUNT,
@@ -96,7 +85,7 @@ def _shown(value: object) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a file, by name; its kinds say what becomes of it."""
+    """One column of a file; its kinds say what becomes of it."""
 
     kind: ClassVar[str]
     can_be_missing: ClassVar[bool] = True  # True if an empty cell lacks something
@@ -105,7 +94,6 @@ class Column:
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """What its features are called."""
         return ()
 
     def encode(self, cells: Cells, notes: Notes) -> Matrix:
@@ -121,11 +109,10 @@ class Column:
         return self.kind in ("number", "boolean") and self.feature_names == (self.name,)
 
     def fit(self, cells: Cells, options: ReadOptions) -> "Column":
-        """Learn from the training file which words there are, and what becomes of missing cells."""
+        """What is learned from the training file: its words, and what becomes of missing cells."""
         return self
 
     def to_json(self) -> dict[str, Any]:
-        """Its fields, and its kind."""
         values = {
             key: list(one) if isinstance(one, tuple) else one for key, one in vars(self).items()
         }
@@ -394,18 +381,14 @@ class Columns:
                 blocks.append(column.encode(cells[column.name], notes))
             except CellError as error:
                 raise CellError(error.row, str(error), column.name) from None
-        if all(sparse.issparse(cells[column.name]) for column in self.used):
-            return compact(sparse.hstack(blocks).tocsr())
-        (n, _), width = blocks[0].shape, self.n_features
+        shape = blocks[0].shape[0], self.n_features
         filled = sum(block.nnz if sparse.issparse(block) else block.size for block in blocks)
-        if n * width > DENSE_CELLS and filled < DENSE_FROM * n * width:
+        is_large = math.prod(shape) > DENSE_CELLS
+        are_sparse = all(sparse.issparse(cells[column.name]) for column in self.used)
+        if (is_large or are_sparse) and filled < DENSE_FROM * math.prod(shape):
             return sparse.csr_array(sparse.hstack([sparse.csc_array(block) for block in blocks]))
-        X, start = np.empty((n, width)), 0
-        for block in blocks:
-            stop = start + block.shape[1]
-            X[:, start:stop] = block.toarray() if sparse.issparse(block) else block
-            start = stop
-        return X
+        arrays = (block.toarray() if sparse.issparse(block) else block for block in blocks)
+        return np.concatenate(tuple(arrays), axis=1, out=np.empty(shape))
 
     @staticmethod
     def plain(names: Sequence[str]) -> "Columns":
