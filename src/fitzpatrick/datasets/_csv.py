@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._errors import DataError
-from ._frame import Cells, Frame, Notes, Reading, Texts, find_pandas
-from ._numbers import CLASS_NAMES_TOO, MISSING_WORDS, PLAIN, plain_number
+from ._frame import Cells, Frame, Notes, Texts, find_pandas
+from ._numbers import CLASS_NAMES_TOO, COMMA, MISSING_WORDS, PLAIN, NumberFormat, plain_number
 from ._table import MAX_FEATURES, counted, listed, numbered
 from ._text import read_text
 from .columns import MAX_TEXT
@@ -30,6 +30,9 @@ _SAMPLE_CHARACTERS = 1 << 20
 _SAMPLE_ROWS = 200  # that show which columns are numbers
 _SHOWN_LINES = 5
 _MAX_FIELD = 1 << 17  # characters
+_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+# what 1.234 and 1,234 may be, besides a number with a fraction
+_MAY_BE_GROUPED = {PLAIN: NumberFormat(",", "."), COMMA: NumberFormat(".", ",")}
 
 
 class Record(NamedTuple):
@@ -223,12 +226,7 @@ class _Text:
 
     def numbers(self, names: Sequence[str]) -> dict[str, tuple[np.ndarray, str]]:
         """Columns of numbers, and their decimal marks, if the first rows leave no doubt of them."""
-        marks: dict[str, str] = {}  # empty: whole numbers
-        for name, cells in self.words(names, _SAMPLE_ROWS).items():
-            sample = Reading(Texts.of(cells, MISSING_WORDS))
-            found = {one.decimal for one in sample.formats} if sample.has_marks else {""}
-            if not sample.n_words and len(found) == 1:
-                marks[name] = found.pop()
+        marks = {name: _mark(cells) for name, cells in self.words(names, _SAMPLE_ROWS).items()}
         certain = set(marks.values())
         mark = "," if self.separator != "," and "," in certain and "." not in certain else "."
         chosen = [name for name, one in marks.items() if one in ("", mark)]
@@ -258,6 +256,17 @@ class _Text:
             usecols=columns, index_col=False, keep_default_na=False, skip_blank_lines=False,
             engine="c", **options,
         )  # fmt: skip
+
+
+def _mark(cells: Iterable[str]) -> str | None:
+    """The decimal mark of numbers, empty for whole ones; None for words, and where it is open."""
+    present = [cell.strip() for cell in cells if cell.strip() not in MISSING_WORDS]
+    if present and all(map(_WHOLE.fullmatch, present)):
+        return ""
+    for plain, grouped in _MAY_BE_GROUPED.items():
+        if all(map(plain.matches, present)) and not all(map(grouped.matches, present)):
+            return plain.decimal
+    return None
 
 
 def _records(
