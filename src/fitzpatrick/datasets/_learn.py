@@ -15,15 +15,7 @@ from scipy import sparse
 
 from . import columns as kinds
 from ._errors import DataError, option
-from ._frame import (
-    Attribute,
-    Frame,
-    Reading,
-    Texts,
-    as_texts,
-    is_missing,
-    read_numbers,
-)
+from ._frame import Attribute, Frame, Reading, Texts, as_texts, is_missing, read_numbers
 from ._numbers import FORMATS, MAX_NUMBER, PLAIN, NumberFormat, no_and_yes, own_numbers, unit_of
 from ._table import listed
 from .columns import MAX_CATEGORIES, MAX_TEXT, SEPARATORS, Column, Columns, split_tags, tags_among
