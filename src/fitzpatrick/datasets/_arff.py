@@ -1,8 +1,8 @@
 r"""ARFF as Mulan and MEKA use it for multi-label data: dense or sparse rows, labels as attributes.
 
 Which attributes are labels is said by the caller, by the XML file that Mulan puts beside the data
-(``<labels><label name="…"/></labels>``), or by MEKA's ``-C`` in the relation's name. Within quotes a
-backslash escapes, as Weka writes it: ``'Swainson\'s Thrush'``.
+(``<labels><label name="…"/></labels>``), or by MEKA's ``-C`` in the relation's name. A backslash
+escapes within quotes, as Weka writes it: ``'Swainson\'s Thrush'``.
 """
 
 import re
@@ -87,7 +87,9 @@ class ArffFile:
         found = _MEKA.findall(self.relation.partition(":")[2])
         count, names = int(found[-1]) if found else 0, list(self.names)
         if count == 0 or abs(count) > len(names):
-            problem = "which attributes are labels is not known: put Mulan's XML file with the label"
+            problem = (
+                "which attributes are labels is not known: put Mulan's XML file with the label"
+            )
             problem += " names beside the file, or -C and their number into the relation's name"
             advice = "--targets NAMES, or --targets FILE.xml, names them"
             raise DataError(problem, self.path, None, advice)
@@ -112,7 +114,6 @@ class ArffFile:
         return Frame(self.path, options, lines, cells, Notes(self.notes), attributes=attributes)
 
     def cells(self, names: Sequence[str]) -> dict[str, list[str]]:
-        """Columns as they are."""
         texts = {name: as_texts(one) for name, one in self._read(names)[1].items()}
         words = {name: [*one.values, ""] for name, one in texts.items()}  # the last: missing
         return {name: [words[name][i] for i in one.codes.tolist()] for name, one in texts.items()}
@@ -322,7 +323,7 @@ def read_label_names(xml: Path) -> list[str]:
 
 
 def labels_beside(path: Path) -> list[str] | None:
-    """Labels of the XML file beside a data file: ``Corel5k.xml`` for ``Corel5k-train-sparse.arff``."""
+    """Labels of the XML file beside the data: ``Corel5k.xml`` for ``Corel5k-train-sparse.arff``."""
     stem = path.name
     for suffix in COMPRESSED_SUFFIXES:
         stem = stem.removesuffix(suffix)

@@ -152,18 +152,14 @@ class CsvFile:
         numbers = {name: one for name, one in numbers.items() if not np.isin(one[0], told).any()}
         rest = table.words([name for name in names if name not in numbers])
         no_names = missing - CLASS_NAMES_TOO.difference(options.missing_values)
-        found: dict[str, Cells] = {}
-        marks: dict[str, str] = {}
-        for name in names:
-            if name in numbers:
-                found[name], marks[name] = numbers[name]
-            else:
-                found[name] = Texts.of(rest.pop(name), no_names if name == classes else missing)
+        marks = {name: mark for name, (_, mark) in numbers.items()}
+        found: dict[str, Cells] = {name: one for name, (one, _) in numbers.items()}
+        for name in list(rest):
+            found[name] = Texts.of(rest.pop(name), no_names if name == classes else missing)
         notes, semicolons = Notes(self.notes), self.separator == ";"
         return Frame(self.path, options, lines, found, notes, marks, semicolons)
 
     def cells(self, names: Sequence[str]) -> dict[str, list[str]]:
-        """Columns as they are."""
         return {name: one.tolist() for name, one in self._rows()[0].words(names).items()}
 
     def _rows(self) -> tuple["_Text", np.ndarray]:
@@ -220,7 +216,6 @@ class _Text:
     columns: Sequence[str | int]
 
     def words(self, columns: Sequence[Any], n_rows: int | None = None) -> dict[Any, Any]:
-        """Columns as they are."""
         frame = self._parse(columns, nrows=n_rows, dtype=object, na_filter=False)
         return {column: frame[column].to_numpy() for column in columns}
 

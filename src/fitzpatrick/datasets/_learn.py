@@ -113,7 +113,6 @@ def settle_gaps(frame: Frame, columns: Columns, targets: Sequence[Column]) -> Co
 
 
 def _refuse_gaps(frame: Frame, name: str) -> None:
-    """Raise at the first missing value of a column."""
     missing = is_missing(frame.cells[name])
     if missing.any():
         count = f" in {missing.sum()} rows, the first here" if missing.sum() > 1 else ""
@@ -171,7 +170,6 @@ def check_words(frame: Frame, name: str, reading: Reading) -> None:
 
 
 def _mixed(frame: Frame, name: str, words: Sequence[str], n_numbers: int) -> DataError:
-    """Words among numbers."""
     are_numbers = all(
         any(form.matches(word) and isfinite(form.parse(word)) for form in FORMATS) for word in words
     )
@@ -243,7 +241,6 @@ def _learn_number(
 
 
 def _learn_texts(frame: Frame, name: str, texts: Texts) -> Column:
-    """The recipe of a column of words."""
     options, kind = frame.options, frame.options.kind_of(name)
     values, n_present = texts.present, int(texts.counts.sum())
     if n_present == 0:
@@ -261,8 +258,8 @@ def _learn_texts(frame: Frame, name: str, texts: Texts) -> Column:
             return kinds.Boolean(name)
         _check_safe(frame, name, texts, values)
     if options.categories == "error" and kind is None:
-        way, problem = "--categories encode makes features of its values", "is not a number"
-        problem = f"{values[0][:40]!r} {problem}"
+        problem = f"{values[0][:40]!r} is not a number"
+        way = "--categories encode makes features of its values"
         raise frame.error(name, problem, values[0], way, frame.ignoring(name))
     separator = find_separator(values, certain=kind == "tags")
     if separator and kind in (None, "tags"):

@@ -283,7 +283,6 @@ def _downloaded(info: DatasetInfo, transfer: Transfer, progress: Progress | None
 
 
 def _cached(info: DatasetInfo) -> tuple[Path, ...]:
-    """Where the downloads of a data set are kept."""
     return tuple(cache_folder() / f"{info.name}_{part}.svm.bz2" for part in ("train", "test"))
 
 
@@ -305,7 +304,6 @@ def _read(path: Path, info: DatasetInfo, like: Table | None = None) -> Table:
 def _mismatches(
     info: DatasetInfo, train: Table, test: Table, *, of_widths: bool = True
 ) -> tuple[str, ...]:
-    """Where the parts differ from the paper's statistics."""
     said = info.published
     n_train, n_test = (int(part.Y.any(axis=1).sum()) for part in (train, test))
     found = [

@@ -59,7 +59,6 @@ def number_targets(frame: Frame, readings: Mapping[str, Reading]) -> list[Number
 def read_targets(
     frame: Frame, columns: Sequence[Column], *, plain: bool
 ) -> tuple[np.ndarray, str, tuple[str, ...]]:
-    """Targets, their kind and their names."""
     if len(columns) == 1 and isinstance(columns[0], Category | Tags):
         return _read_words(frame, columns[0])
     Y = np.zeros((frame.lines.size, len(columns)))
@@ -125,7 +124,6 @@ def _read_numbers(frame: Frame, Y: np.ndarray, *, plain: bool) -> tuple[np.ndarr
 
 
 def _misfit(frame: Frame, Y: np.ndarray, kind: str, fits: np.ndarray) -> DataError:
-    """The first row of targets that is not of the kind that fits most rows."""
     row, n_others = int((~fits).argmax()), int(fits.sum())
     targets, is_rare = Y[row], 2 * n_others > fits.size
     as_others = f", as in {n_others} of {fits.size} rows" if is_rare else ""
@@ -146,7 +144,6 @@ def _misfit(frame: Frame, Y: np.ndarray, kind: str, fits: np.ndarray) -> DataErr
 
 
 def _read_words(frame: Frame, column: Category | Tags) -> tuple[np.ndarray, str, tuple[str, ...]]:
-    """One column of class names, or of several labels a cell."""
     name, texts, notes = column.name, frame.cells[column.name], frame.notes
     separator = column.separator if isinstance(column, Tags) else ""
     classes = tags_among(texts.present, separator) if separator else tuple(sorted(texts.present))

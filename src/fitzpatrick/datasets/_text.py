@@ -167,7 +167,6 @@ def _decodes(line: bytes, encoding: str) -> bool:
 
 
 def member_name(path: Path) -> PurePosixPath:
-    """The name of the one file in a ZIP archive."""
     with refused(_BAD_ARCHIVE, path), zipfile.ZipFile(path) as archive:
         return PurePosixPath(_only_member(archive, path).filename)
 
@@ -211,7 +210,6 @@ def refused(problem: str, path: Path) -> Iterator[None]:
 
 
 def _only_member(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo:
-    """The single file of an archive."""
     members = [member for member in archive.infolist() if not member.is_dir()]
     names = [member.filename for member in members]
     if not {"[Content_Types].xml", "content.xml"}.isdisjoint(names):

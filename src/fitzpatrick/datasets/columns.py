@@ -24,7 +24,7 @@ from scipy import sparse
 
 from ._frame import CellError, Cells, Notes, Texts, as_texts, is_missing, median
 from ._numbers import NO_YES, UNIT_DIVISORS, plain_number
-from ._table import DENSE_FROM, MAX_FEATURES, Matrix, compact, counted, listed, numbered
+from ._table import DENSE_FROM, MAX_FEATURES, Matrix, counted, listed, numbered
 from .options import ReadOptions
 
 MAX_CATEGORIES = 10_000  # of one column
