@@ -262,8 +262,8 @@ def split_pairs(text: str, width: int) -> tuple[list[int], list[str]]:
     if not text.endswith("}"):
         raise ValueError("a sparse row has no closing brace")
     positions, fields = list[int](), list[str]()
-    inner, previous, start = text[1:-1], -1, 0
-    while start < len(inner) and (start or inner.strip()):
+    inner, previous, start = text[1:-1].strip(), -1, 0
+    while start < len(inner):
         match = _PAIR.match(inner, start)
         if match is None:
             shown = inner[start : start + 40].strip()

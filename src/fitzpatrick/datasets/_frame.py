@@ -178,7 +178,8 @@ class Frame:
 
     def declares_words(self, name: str) -> bool:
         """True if an ARFF file declares what the words of a column are: a list, or strings."""
-        return name in self.attributes and self.attributes[name].type != "numeric"
+        kind = self.attributes[name].type if name in self.attributes else "numeric"
+        return kind == "nominal" or (kind == "string" and self.options.kind_of(name) != "number")
 
     def error(
         self, name: str, problem: str, cell: str | int | None = None, *ways: str

@@ -261,8 +261,7 @@ def _learn_texts(frame: Frame, name: str, texts: Texts) -> Column:
         problem = f"{values[0][:40]!r} is not a number"
         way = "--categories encode makes features of its values"
         raise frame.error(name, problem, values[0], way, frame.ignoring(name))
-    separator = find_separator(values, certain=kind == "tags")
-    if separator and kind in (None, "tags"):
+    if separator := find_separator(values, kind):
         if len(tags_among(values, separator)) > MAX_CATEGORIES:
             raise _no_words(frame, name, values[0], f"more than {MAX_CATEGORIES} different tags")
         return kinds.Tags(name, separator=separator)
@@ -327,8 +326,11 @@ def _check_safe(frame: Frame, name: str, texts: Texts, values: Sequence[str]) ->
     raise frame.error(name, f"{values[0][:40]!r} {problem}", values[0], *ways)
 
 
-def find_separator(values: Sequence[str], *, certain: bool) -> str | None:
-    """What separates the tags; unless that is certain, tags must occur in different company."""
+def find_separator(values: Sequence[str], kind: str | None) -> str | None:
+    """What separates the tags; unless they are said to be, they must occur in different company."""
+    if kind == "category":
+        return None
+    certain = kind == "tags"
     for separator in SEPARATORS if certain else SEPARATORS[:2]:
         cells = [split_tags(value, separator) for value in values if separator in value]
         if certain and cells:

@@ -35,18 +35,15 @@ def target_readings(frame: Frame) -> dict[str, Reading]:
 def class_target(frame: Frame) -> Category | Tags:
     """The one target column whose cells are classes, or several labels each."""
     (name,) = frame.targets
-    cells, kind = dense(frame.cells[name]), frame.options.kind_of(name)
+    cells = dense(frame.cells[name])
     if not isinstance(cells, Texts) and (np.abs(cells) >= _EXACT_BELOW).any():
         row = int((np.abs(cells) >= _EXACT_BELOW).argmax())
         problem = f"the class {cells[row]:.17g} is too large a number; declare the values in braces"
         raise frame.error(name, problem, row)
     frame.cells[name] = texts = as_texts(cells)
     check_size(frame, name, texts, MAX_CLASSES)
-    is_certain = kind == "tags"
-    separator = None if kind == "category" else find_separator(texts.present, certain=is_certain)
-    if separator is not None:
-        return Tags(name, separator=separator)
-    return Category(name)
+    separator = find_separator(texts.present, frame.options.kind_of(name))
+    return Tags(name, separator=separator) if separator else Category(name)
 
 
 def number_targets(frame: Frame, readings: Mapping[str, Reading]) -> list[Number]:

@@ -143,6 +143,8 @@ class _Filled(Column):
 
     def numbers(self, cells: Cells) -> Any:
         """The number of each cell, NaN where it is missing."""
+        if isinstance(cells, Texts):
+            return cells.numbers(plain_number, "is not a number, as in the training file")
         return cells
 
     def encode(self, cells: Cells, notes: Notes) -> Matrix:
@@ -177,11 +179,6 @@ class Number(_Filled):
     @property
     def is_plain(self) -> bool:
         return super().is_plain and not self.unit
-
-    def numbers(self, cells: Cells) -> Any:
-        if isinstance(cells, Texts):
-            return cells.numbers(plain_number, "is not a number, as in the training file")
-        return cells
 
     def describe(self, notes: Notes) -> None:
         if notes.of_training and self.decimal == ",":
