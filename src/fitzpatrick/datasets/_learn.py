@@ -114,15 +114,13 @@ def settle_gaps(frame: Frame, columns: Columns, targets: Sequence[Column]) -> Co
 
 def _refuse_gaps(frame: Frame, name: str) -> None:
     missing = is_missing(frame.cells[name])
-    if missing.any():
-        count = f" in {missing.sum()} rows, the first here" if missing.sum() > 1 else ""
-        ways = "--missing drop leaves such rows out", "--missing impute replaces the values"
-        if name in frame.targets:
-            ways = (
-                "--missing drop-targets leaves such rows out",
-                "--missing drop all rows with gaps",
-            )
-        raise frame.error(name, f"no value{count}", int(missing.argmax()), *ways)
+    if not missing.any():
+        return
+    count = f" in {missing.sum()} rows, the first here" if missing.sum() > 1 else ""
+    ways = "--missing drop leaves such rows out", "--missing impute replaces the values"
+    if name in frame.targets:
+        ways = "--missing drop-targets leaves such rows out", "--missing drop all rows with gaps"
+    raise frame.error(name, f"no value{count}", int(missing.argmax()), *ways)
 
 
 def _drop_gaps(frame: Frame, columns: Sequence[Column], what: str) -> None:

@@ -288,11 +288,7 @@ def _cached(info: DatasetInfo) -> tuple[Path, ...]:
 
 def _read_parts(info: DatasetInfo, paths: Sequence[Path]) -> tuple[Table, Table]:
     train = _read(paths[0], info)
-    test = _read(paths[1], info, train)
-    if train.X.shape[1] != test.X.shape[1] or train.Y.shape[1] != test.Y.shape[1]:
-        problem = f"{test.X.shape[1]} features and {test.Y.shape[1]} labels, where {paths[0].name}"
-        raise DataError(f"{problem} has {train.X.shape[1]} and {train.Y.shape[1]}", paths[1])
-    return train, test
+    return train, _read(paths[1], info, train)
 
 
 def _read(path: Path, info: DatasetInfo, like: Table | None = None) -> Table:

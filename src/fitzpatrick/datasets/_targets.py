@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
@@ -13,7 +12,7 @@ from ._frame import Frame, Notes, Reading, Texts, as_texts, dense
 from ._learn import check_size, check_words, find_separator
 from ._numbers import no_and_yes, own_numbers
 from ._table import MAX_CLASSES, Matrix, check_target_cells, listed
-from .columns import Category, Column, Columns, Number, Tags, tags_among
+from .columns import Category, Column, Columns, Number, Tags
 
 _MANY_NUMBERS = 100
 _MIN_LEAK_ROWS = 40
@@ -143,13 +142,13 @@ def _misfit(frame: Frame, Y: np.ndarray, kind: str, fits: np.ndarray) -> DataErr
 def _read_words(frame: Frame, column: Category | Tags) -> tuple[np.ndarray, str, tuple[str, ...]]:
     name, texts, notes = column.name, frame.cells[column.name], frame.notes
     separator = column.separator if isinstance(column, Tags) else ""
-    classes = tags_among(texts.present, separator) if separator else tuple(sorted(texts.present))
+    column = column.fit(texts, frame.options)
+    classes = column.values
     if not separator and len(classes) > _MANY_NUMBERS and not Reading(texts).n_words:
         problem = f"{len(classes)} different numbers, where one target column holds class names "
         problem += "(for classes, write c1, c2, … in place of 1, 2, …)"
-        raise frame.error(
-            name, problem, None, "to predict a number: fitzpatrick fit --loss squared"
-        )
+        way = "to predict a number: fitzpatrick fit --loss squared"
+        raise frame.error(name, problem, None, way)
     if not 0 < len(classes) <= MAX_CLASSES:
         raise frame.error(name, f"{len(classes)} different labels, expected 1 to {MAX_CLASSES}")
     check_target_cells(frame.lines.size, len(classes), frame.path)
@@ -165,7 +164,7 @@ def _read_words(frame: Frame, column: Category | Tags) -> tuple[np.ndarray, str,
         alike = listed(one for one in classes if folded[one.casefold()] > 1)
         if alike:
             notes.add(f"{name}: {alike} are different classes, though only their case differs")
-    Y = replace(column, values=classes).encode(texts, Notes()).toarray().astype(np.uint8)
+    Y = column.encode(texts, Notes()).toarray().astype(np.uint8)
     return Y, "indicators" if separator else "labels", classes
 
 

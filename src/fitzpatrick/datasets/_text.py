@@ -57,10 +57,8 @@ _MAGIC_BYTES = max(map(len, _OTHER_FILES))
 
 def plain_suffix(path: PurePath) -> str:
     """The suffix below a compression suffix: ``.svm`` for ``a.svm.gz``."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    while suffixes and suffixes[-1] in COMPRESSED_SUFFIXES:
-        suffixes.pop()
-    return suffixes[-1] if suffixes else ""
+    suffixes = (suffix.lower() for suffix in reversed(path.suffixes))
+    return next((suffix for suffix in suffixes if suffix not in COMPRESSED_SUFFIXES), "")
 
 
 def read_text(path: Path, notes: list[str] | None = None) -> bytes:

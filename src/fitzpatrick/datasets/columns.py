@@ -271,7 +271,7 @@ class Category(_Words):
     def feature_names(self) -> tuple[str, ...]:
         return (*super().feature_names, *[f"{self.name} (missing)"] * self.marks_missing)
 
-    def fit(self, cells: Cells, options: ReadOptions) -> Column:
+    def fit(self, cells: Cells, options: ReadOptions) -> "Category":
         values = self.values or tuple(sorted(as_texts(cells).present))  # declared ones stay
         marks, allows = bool(is_missing(cells).any()), options.missing != "error"
         return replace(self, values=values, marks_missing=marks, allows_missing=allows)
@@ -301,7 +301,7 @@ class Tags(_Words):
     can_be_missing: ClassVar[bool] = False
     separator: str = ";"
 
-    def fit(self, cells: Cells, options: ReadOptions) -> Column:
+    def fit(self, cells: Cells, options: ReadOptions) -> "Tags":
         return replace(self, values=tags_among(as_texts(cells).present, self.separator))
 
     def split(self, text: str) -> tuple[str, ...]:
