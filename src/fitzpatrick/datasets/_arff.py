@@ -23,7 +23,8 @@ from ._table import DENSE_FROM, MAX_CLASSES, MAX_FEATURES
 from ._text import COMPRESSED_SUFFIXES, read_content, read_lines
 from .options import ReadOptions
 
-_TYPES = {"real": "numeric", "integer": "numeric"} | {w: w for w in ("numeric", "string", "date")}
+_TYPES = {"numeric": "numeric", "real": "numeric", "integer": "numeric"}
+_TYPES |= {"string": "string", "date": "date"}
 _QUOTED = r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\""
 _TOKEN = re.compile(rf"\s*+({_QUOTED}|[^\s'\"{{][^\s{{]*+)")
 _FIELD = re.compile(rf"\s*+(?:({_QUOTED})|((?:[^,'\"\s][^,]*+)?))\s*+(,|\Z)")
@@ -87,12 +88,10 @@ class ArffFile:
         found = _MEKA.findall(self.relation.partition(":")[2])
         count, names = int(found[-1]) if found else 0, list(self.names)
         if count == 0 or abs(count) > len(names):
-            problem = (
-                "which attributes are labels is not known: put Mulan's XML file with the label"
-            )
-            problem += " names beside the file, or -C and their number into the relation's name"
+            problem = "which attributes are labels is not known: put Mulan's XML file with the "
+            problem += "label names beside the file, or -C and their number into the relation's"
             advice = "--targets NAMES, or --targets FILE.xml, names them"
-            raise DataError(problem, self.path, None, advice)
+            raise DataError(f"{problem} name", self.path, None, advice)
         return names[:count] if count > 0 else names[count:]
 
     def read(self, names: Collection[str], options: ReadOptions, *_: object) -> Frame:

@@ -58,7 +58,6 @@ _TEXT = f"text of at most {MAX_TEXT} characters", _is_text
 _FLAG = "true or false", lambda value: isinstance(value, bool)
 _TEXTS = f"at most {MAX_CATEGORIES} different words of at most {MAX_TEXT} characters", _are_texts
 _COUNT = f"0 to {MAX_FEATURES}", lambda value: type(value) is int and 0 <= value <= MAX_FEATURES
-# by the name of the field: what is expected of it, and the check
 _FIELDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "name": _TEXT, "unit": _TEXT, "reason": _TEXT, "values": _TEXTS, "missing_values": _TEXTS,
     "marks_missing": _FLAG, "allows_missing": _FLAG, "n_numbered": _COUNT,
@@ -383,7 +382,7 @@ class Columns:
         is_large = math.prod(shape) > DENSE_CELLS
         are_sparse = all(sparse.issparse(cells[column.name]) for column in self.used)
         if (is_large or are_sparse) and filled < DENSE_FROM * math.prod(shape):
-            return sparse.csr_array(sparse.hstack([sparse.csc_array(block) for block in blocks]))
+            return sparse.hstack(blocks).tocsr()
         arrays = (block.toarray() if sparse.issparse(block) else block for block in blocks)
         return np.concatenate(tuple(arrays), axis=1, out=np.empty(shape))
 
