@@ -132,12 +132,11 @@ def load_dataset(
     if name not in DATASETS:
         raise ValueError(f"unknown data set {name!r}; the names are {', '.join(DATASETS)}")
     info = DATASETS[name]
-    paths = _in_folder(info)
-    has_official_split = info.format == "embedded" or info.train is not None
+    paths = _in_folder(info, split)
     if len(paths) == 2:
         parts = _read_parts(info, paths)
         data = _dataset(info, *parts, f"{FOLDER_VARIABLE}: {info.source}", paths)
-    elif paths and (split is not None or not has_official_split):
+    elif paths:
         data = _divided(info, paths[0], split)
     elif info.format == "embedded":
         data = _embedded(info)
@@ -187,9 +186,9 @@ def _embedded(info: DatasetInfo) -> Dataset:
     return _dataset(info, train, test, info.source, [file])
 
 
-def _in_folder(info: DatasetInfo) -> tuple[Path, ...]:
-    """The files of the data folder: both parts of a set, or the one file of a set without an
-    official split; an error if one part is not there.
+def _in_folder(info: DatasetInfo, seed: int | None = None) -> tuple[Path, ...]:
+    """The files of the data folder: both parts of a set, or one file to divide, if there is a seed
+    or no official split elsewhere; an error if one part is not there.
     """
     variable = os.environ.get(FOLDER_VARIABLE)
     if not variable:
@@ -208,7 +207,8 @@ def _in_folder(info: DatasetInfo) -> tuple[Path, ...]:
         for part in ("train", "test")
     )
     if train is None and test is None:
-        whole = find("")
+        has_official_split = info.format == "embedded" or info.train is not None
+        whole = find("") if seed is not None or not has_official_split else None
         return () if whole is None else (whole,)
     if train is None or test is None:
         present, missing = ("train", "test") if test is None else ("test", "train")
