@@ -221,10 +221,7 @@ class Reading:
         self._bare = bare = [strip_unit(value, self.unit).replace(MINUS, "-") for value in values]
         self.formats = [one for one in FORMATS if all(map(one.matches, bare))]
         if not self.formats:  # take the formats that fit most cells
-            fits = {
-                one: counts[np.asarray([bool(one.matches(value)) for value in bare])].sum()
-                for one in FORMATS
-            }
+            fits = {one: counts @ [bool(one.matches(value)) for value in bare] for one in FORMATS}
             self.formats = [one for one in FORMATS if fits[one] == max(fits.values())]
         parsed = self._parsed(self.formats[0])
         is_word = ~(np.abs(parsed) < np.inf)

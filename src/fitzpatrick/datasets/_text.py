@@ -48,9 +48,9 @@ _OTHER_FILES = {
     b"%PDF": "a PDF; export the table as CSV",
 }
 _PACKED: dict[bytes, Callable[[Any], Any]] = {
-    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
-    b"BZh": bz2.BZ2File,
-    b"\xfd7zXZ": lzma.LZMAFile,
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ": lzma.open,
 }
 _MAGIC_BYTES = max(map(len, _OTHER_FILES))
 
