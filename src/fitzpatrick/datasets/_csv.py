@@ -216,8 +216,8 @@ class _Text:
     columns: Sequence[str | int]
 
     def words(self, columns: Sequence[Any], n_rows: int | None = None) -> dict[Any, Any]:
-        frame = self._parse(columns, nrows=n_rows, dtype=object, na_filter=False)
-        return {column: frame[column].to_numpy() for column in columns}
+        found = self._parse(columns, nrows=n_rows, dtype=object, na_filter=False)
+        return {column: one.to_numpy() for column, one in found.items()}
 
     def numbers(self, names: Sequence[str]) -> dict[str, tuple[np.ndarray, str]]:
         """Columns of numbers, and their decimal marks, if the first rows leave no doubt of them."""
@@ -227,30 +227,31 @@ class _Text:
         chosen = [name for name, one in marks.items() if one in ("", mark)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # columns of several types are words
-            frame = self._parse(chosen, decimal=mark, na_values=sorted(MISSING_WORDS))
+            found = self._parse(chosen, decimal=mark, na_values=sorted(MISSING_WORDS))
         has_codes = False
-        if any(frame[name].dtype.kind in "iu" for name in chosen):  # 007 is no whole number
+        if any(one.dtype.kind in "iu" for one in found.values()):  # 007 is no whole number
             text = np.frombuffer(b"\n" + self.content + b"\n", np.uint8)
             zeros = np.flatnonzero(text == ord("0"))
             zeros = zeros[text[zeros + 1] - ord("0") < 10]  # bytes below that of 0 wrap around
             before = np.frombuffer(f'\n" {self.separator}'.encode(), np.uint8)
             has_codes = bool(np.isin(text[zeros - 1], before).any())
         numbers = {}
-        for name in chosen:
-            kind = frame[name].dtype.kind
+        for name, one in found.items():
+            kind = one.dtype.kind
             if (kind in "iu" and not has_codes) or (kind == "f" and marks[name] == mark):
-                numbers[name] = frame[name].to_numpy(np.float64), mark if kind == "f" else ""
+                numbers[name] = one.to_numpy(np.float64), mark if kind == "f" else ""
         return {name: one for name, one in numbers.items() if not np.isinf(one[0]).any()}
 
-    def _parse(self, columns: Sequence[str | int], **options: Any) -> Any:
-        pandas = find_pandas()
+    def _parse(self, columns: Sequence[str | int], **options: Any) -> dict[Any, Any]:
+        pandas, index = find_pandas(), {column: i for i, column in enumerate(self.columns)}
         if tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1):  # exact from then on
             options["float_precision"] = "round_trip"
-        return pandas.read_csv(
-            io.BytesIO(self.content), sep=self.separator, header=None, names=self.columns,
-            usecols=columns, index_col=False, keep_default_na=False, skip_blank_lines=False,
-            engine="c", **options,
+        frame = pandas.read_csv(
+            io.BytesIO(self.content), sep=self.separator, header=None, names=range(len(index)),
+            usecols=[index[column] for column in columns], index_col=False, keep_default_na=False,
+            skip_blank_lines=False, engine="c", **options,
         )  # fmt: skip
+        return {column: frame[index[column]] for column in columns}
 
 
 def _mark(cells: Iterable[str]) -> str | None:
