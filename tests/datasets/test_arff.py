@@ -226,6 +226,17 @@ def test_nominal_attributes_that_were_numbers(tmp_path):
     assert read_inputs(path, columns).X.tolist() == [[1, 1]]
 
 
+def test_strings_are_numbers_if_told_so(tmp_path):
+    text = "@relation r\n@attribute s string\n@attribute y {u,v}\n@data\n'1.5',u\n2,v\n?,u\n1.5,v\n"
+    path, options = write(tmp_path, text, "a.arff"), ReadOptions(kinds={"s": "number"})
+    table = read_arff(path, ["y"], options=options)
+    assert table.X.tolist() == [[1.5, 0], [2, 0], [1.5, 1], [1.5, 0]]
+    assert read_inputs(path, table.columns).X.tolist() == table.X.tolist()
+    path = write(tmp_path, text.replace("2,v", "x,v"), "a.arff")
+    problem = "column 's': 'x' is not a number, as 2 of its values are"
+    check_refusal(lambda: read_arff(path, ["y"], options=options), path, 6, problem)
+
+
 # Mulan --------------------------------------------------------------------------------------------
 
 BIRDS = r"""@relation 'birds: bird sounds'

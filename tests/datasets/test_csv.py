@@ -424,6 +424,9 @@ def test_a_test_file_has_the_columns_of_its_training_file(tmp_path):
     ):
         with pytest.raises(DataError, match=problem):
             read_table(write(tmp_path, text), ["kind"], like=train)
+    words = read_table(write(tmp_path, "x,w,y\n1,a,u\n2,b,v\n3,a,u\n"), ["y"])
+    with pytest.raises(DataError, match="class 'a': not in the training file"):
+        read_table(tmp_path / "data.csv", ["w"], like=words)  # a feature there
     shares = read_table(write(tmp_path, SHARES), ABC)
     with pytest.raises(DataError, match="its target columns: not in the training file"):
         read_table(write(tmp_path, "x,a,b\n1,.5,.5\n"), AB, like=shares)

@@ -137,6 +137,7 @@ def test_half_of_a_file_that_is_too_small_is_learned_from(folder, monkeypatch):
 def test_one_file_of_a_set_that_has_an_official_split_elsewhere(folder):
     (folder / "yeast.svm").write_text("0 1:1\n1 2:1\n")
     assert load_dataset("yeast").train.X.shape == (1500, 103)
+    assert where()["yeast"] == "embedded"
 
 
 def test_folder_with_mulans_names(folder):

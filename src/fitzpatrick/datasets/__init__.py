@@ -17,14 +17,7 @@ from ._table import Table, split_table
 from .columns import Columns
 from .libsvm import read_libsvm
 from .options import ReadOptions
-from .readers import (
-    frame_features,
-    read_arff,
-    read_cells,
-    read_csv,
-    read_inputs,
-    read_table,
-)
+from .readers import frame_features, read_arff, read_cells, read_csv, read_inputs, read_table
 
 __all__ = [
     "DATASETS", "PAPER_LOSSES", "Columns", "DataError", "Dataset", "DatasetInfo",

@@ -1,13 +1,8 @@
 r"""ARFF as Mulan and MEKA use it for multi-label data: dense or sparse rows, labels as attributes.
 
 Which attributes are labels is said by the caller, by the XML file that Mulan puts beside the data
-(``<labels><label name="…"/></labels>``), or by MEKA's ``-C`` in the relation's name. A single label
-attribute holds class names.
-
-Nominal attributes are categories, a 0/1 feature for each declared value, for that is what the
-declaration says: words, or codes, without an order. Those of no and yes, or of 0 and 1, are one 0/1
-feature. Strings are read as the words of CSV files are. Within quotes a backslash escapes, as Weka
-writes it: ``'Swainson\'s Thrush'``.
+(``<labels><label name="…"/></labels>``), or by MEKA's ``-C`` in the relation's name. A backslash
+escapes within quotes, as Weka writes it: ``'Swainson\'s Thrush'``.
 """
 
 import re
@@ -28,8 +23,8 @@ from ._table import DENSE_FROM, MAX_CLASSES, MAX_FEATURES
 from ._text import COMPRESSED_SUFFIXES, read_content, read_lines
 from .options import ReadOptions
 
-NOMINAL, NUMERIC, STRING, DATE = "nominal", "numeric", "string", "date"
-_TYPES = {"numeric": NUMERIC, "real": NUMERIC, "integer": NUMERIC, "string": STRING, "date": DATE}
+_TYPES = {"numeric": "numeric", "real": "numeric", "integer": "numeric"}
+_TYPES |= {"string": "string", "date": "date"}
 _QUOTED = r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\""
 _TOKEN = re.compile(rf"\s*+({_QUOTED}|[^\s'\"{{][^\s{{]*+)")
 _FIELD = re.compile(rf"\s*+(?:({_QUOTED})|((?:[^,'\"\s][^,]*+)?))\s*+(,|\Z)")
@@ -65,7 +60,12 @@ class ArffFile:
                     case "@relation":
                         self.relation = rest
                     case "@attribute":
-                        self._add(read_attribute(rest.strip(), number))
+                        attribute = _read_attribute(rest.strip(), number)
+                        if attribute.name in self.names:
+                            raise ValueError(f"attribute {attribute.name!r} is declared twice")
+                        if len(self.names) == MAX_FEATURES:
+                            raise ValueError(f"more than {MAX_FEATURES} attributes")
+                        self.names[attribute.name] = attribute
                     case "@data":
                         self._body, self._body_line = [line for _, line in numbered], number + 1
                         return
@@ -76,15 +76,8 @@ class ArffFile:
                 raise DataError(str(error), path, number) from None
         raise DataError("no sample in the file", path)
 
-    def _add(self, attribute: Attribute) -> None:
-        if attribute.name in self.names:
-            raise ValueError(f"attribute {attribute.name!r} is declared twice")
-        if len(self.names) == MAX_FEATURES:
-            raise ValueError(f"more than {MAX_FEATURES} attributes")
-        self.names[attribute.name] = attribute
-
     def known_as(self, names: Iterable[str]) -> list[str]:
-        """Names as they are known here; Mulan's XML files may escape what they need not."""
+        """Names without the needless escapes of Mulan's XML files."""
         return [one if one in self.names else unescape(one) for one in names]
 
     def targets(self, targets: Iterable[str] | None) -> list[str]:
@@ -96,19 +89,17 @@ class ArffFile:
         count, names = int(found[-1]) if found else 0, list(self.names)
         if count == 0 or abs(count) > len(names):
             problem = "which attributes are labels is not known: put Mulan's XML file with the "
-            problem += (
-                "label names beside the file, or -C and their number into the relation's name"
-            )
+            problem += "label names beside the file, or -C and their number into the relation's"
             advice = "--targets NAMES, or --targets FILE.xml, names them"
-            raise DataError(problem, self.path, None, advice)
+            raise DataError(f"{problem} name", self.path, None, advice)
         return names[:count] if count > 0 else names[count:]
 
     def read(self, names: Collection[str], options: ReadOptions, *_: object) -> Frame:
         """The named attributes; dates are refused."""
         for name in names:
             kind, line = self.names[name].type, self.names[name].line
-            if kind not in (NOMINAL, NUMERIC, STRING):
-                what = "a date" if kind == DATE else f"of the type {kind[:40]!r}"
+            if kind not in ("nominal", "numeric", "string"):
+                what = "a date" if kind == "date" else f"of the type {kind[:40]!r}"
                 problem = f"attribute {name!r} is {what}, expected a number, a nominal one or a"
                 advice = f"--ignore {option(name)} leaves it out"
                 raise DataError(f"{problem} string", self.path, line, advice)
@@ -122,7 +113,6 @@ class ArffFile:
         return Frame(self.path, options, lines, cells, Notes(self.notes), attributes=attributes)
 
     def cells(self, names: Sequence[str]) -> dict[str, list[str]]:
-        """Columns as they are, by name."""
         texts = {name: as_texts(one) for name, one in self._read(names)[1].items()}
         words = {name: [*one.values, ""] for name, one in texts.items()}  # the last: missing
         return {name: [words[name][i] for i in one.codes.tolist()] for name, one in texts.items()}
@@ -135,7 +125,7 @@ class ArffFile:
         Columns of numbers without gaps are sparse if most of the file is zero.
         """
         width = len(self.names)
-        indices, texts, sizes, numbers = array("q"), list[str](), array("q"), array("q")
+        indices, texts, ends, numbers = array("q"), list[str](), array("q", [0]), array("q")
         for line, text in _with_content(enumerate(self._body, self._body_line)):
             try:
                 positions, fields = _split_row(text, width)
@@ -143,24 +133,23 @@ class ArffFile:
                 raise DataError(str(error), self.path, line) from None
             indices.extend(positions)
             texts.extend(fields)
-            sizes.append(len(fields))
+            ends.append(len(texts))
             numbers.append(line)
         if not numbers:
             raise DataError("no sample in the file", self.path)
-        lines, columns = np.array(numbers, dtype=np.int64), np.array(indices, dtype=np.int64)
-        order, n = np.argsort(columns, kind="stable"), lines.size
-        rows = np.repeat(np.arange(n), sizes)[order]
-        by_column = np.array(texts, dtype=object)[order]
-        starts = np.searchsorted(columns[order], range(width + 1))
+        lines, n = np.array(numbers, dtype=np.int64), len(numbers)
+        order = sparse.csr_array((np.arange(len(texts)), indices, ends), (n, width)).tocsc()
+        by_column = np.array(texts, dtype=object)[order.data]
         position = {name: i for i, name in enumerate(self.names)}
         given, n_given = dict[str, tuple[np.ndarray, np.ndarray, Sequence[str] | None]](), 0
         for name in names:
-            own = slice(*starts[position[name] : position[name] + 2])
+            own = slice(*order.indptr[position[name] : position[name] + 2])
+            rows = order.indices[own]
             try:
                 values, words = _values(self.names[name], by_column[own].tolist(), missing)
             except CellError as error:
-                raise DataError(str(error), self.path, int(lines[rows[own][error.row]])) from None
-            given[name] = rows[own], values, words
+                raise DataError(str(error), self.path, int(lines[rows[error.row]])) from None
+            given[name] = rows, values, words
             n_given += int((values[1:] != values[0]).sum())
         is_sparse = n_given < DENSE_FROM * n * max(len(names), 1)
         cells: dict[str, Cells] = {}
@@ -193,8 +182,8 @@ def _values(
     gaps, left_out, words = {_MISSING} | missing, "0", None
     find: Callable[[str], float | None] = plain_number
     gap, problem = NAN, "is not a number"
-    if attribute.type != NUMERIC:
-        if attribute.type == NOMINAL:
+    if attribute.type != "numeric":
+        if attribute.type == "nominal":
             left_out, words = attribute.values[0], [w for w in attribute.values if w not in gaps]
         else:
             gaps, left_out = gaps | {""}, ""
@@ -210,13 +199,6 @@ def _values(
 
 
 def unescape(text: str) -> str:
-    r"""Backslashes and what they escape.
-
-    Example:
-        >>> unescape(r"Swainson\'s \"Thrush\"")
-        'Swainson\'s "Thrush"'
-    """
-
     def replaced(match: re.Match[str]) -> str:
         code = match[1]
         if len(code) == 1:
@@ -227,13 +209,13 @@ def unescape(text: str) -> str:
     return _ESCAPE.sub(replaced, text) if "\\" in text else text
 
 
-def read_attribute(text: str, line: int) -> Attribute:
+def _read_attribute(text: str, line: int) -> Attribute:
     """What follows ``@attribute``, a name and a type; raises ValueError."""
     match = _TOKEN.match(text)
     if match is None:
-        is_open = text[:1] in ("'", '"')
-        problem = "the attribute's name has no closing quote" if is_open else ""
-        raise ValueError(problem or "an attribute without a name")
+        if text[:1] in ("'", '"'):
+            raise ValueError("the attribute's name has no closing quote")
+        raise ValueError("an attribute without a name")
     name, declared = match[1], text[match.end() :].strip()
     name = unescape(name[1:-1]) if name[0] in "'\"" else name
     if not declared.startswith("{"):
@@ -245,7 +227,7 @@ def read_attribute(text: str, line: int) -> Attribute:
     twice, count = Counter(values).most_common(1)[0]
     if count > 1:
         raise ValueError(f"attribute {name!r} declares the value {twice[:40]!r} twice")
-    return Attribute(name, NOMINAL, values, line)
+    return Attribute(name, "nominal", values, line)
 
 
 def _split_row(text: str, width: int) -> tuple[Sequence[int], list[str]]:
@@ -279,8 +261,8 @@ def split_pairs(text: str, width: int) -> tuple[list[int], list[str]]:
     if not text.endswith("}"):
         raise ValueError("a sparse row has no closing brace")
     positions, fields = list[int](), list[str]()
-    inner, previous, start = text[1:-1], -1, 0
-    while start < len(inner) and (start or inner.strip()):
+    inner, previous, start = text[1:-1].strip(), -1, 0
+    while start < len(inner):
         match = _PAIR.match(inner, start)
         if match is None:
             shown = inner[start : start + 40].strip()
@@ -300,8 +282,7 @@ def split_pairs(text: str, width: int) -> tuple[list[int], list[str]]:
 def read_label_names(xml: Path) -> list[str]:
     """The labels that Mulan's XML file names, in its order, nested ones included.
 
-    The parser sees elements and attributes alone: a document type, which is where entities come
-    from, ends it, in whatever encoding it is written.
+    A document type, which is where entities come from, is refused.
     """
     content = read_content(xml)
     if len(content) > MAX_XML_BYTES:
@@ -341,10 +322,7 @@ def read_label_names(xml: Path) -> list[str]:
 
 
 def labels_beside(path: Path) -> list[str] | None:
-    """Labels of the XML file beside a data file: ``Corel5k.xml`` for ``Corel5k-train-sparse.arff``.
-
-    None if there is no such file.
-    """
+    """Labels of the XML file beside the data: ``Corel5k.xml`` for ``Corel5k-train-sparse.arff``."""
     stem = path.name
     for suffix in COMPRESSED_SUFFIXES:
         stem = stem.removesuffix(suffix)

@@ -1,8 +1,7 @@
 """CSV files: separators, the line of names, row names, comments, blank rows; pandas does the rest.
 
-Spreadsheets, pandas and R write the same table in a dozen ways. Each is told by its form alone, and
-what is left out is noted. What pandas parses then is well-formed: columns that the first rows show
-to be numbers as numbers, the others as words.
+What pandas parses then is well-formed: columns that the first rows show to be numbers as numbers,
+the others as words.
 """
 
 import csv
@@ -31,8 +30,9 @@ _SAMPLE_CHARACTERS = 1 << 20
 _SAMPLE_ROWS = 200  # that show which columns are numbers
 _SHOWN_LINES = 5
 _MAX_FIELD = 1 << 17  # characters
+_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 # what 1.234 and 1,234 may be, besides a number with a fraction
-_GROUPED = {PLAIN: NumberFormat(",", "."), COMMA: NumberFormat(".", ",")}
+_MAY_BE_GROUPED = {PLAIN: NumberFormat(",", "."), COMMA: NumberFormat(".", ",")}
 
 
 class Record(NamedTuple):
@@ -90,10 +90,8 @@ class CsvFile:
             found = list(map(_plain_name, first.fields))
             found[0] = found[0].lstrip("# ") if header < data else found[0]
             found = self._named(found, [one for one in rest if not one.is_blank])
-        self._width = len(found)
-        named = [i for i, name in enumerate(found) if name]
-        unique = _unique([found[i] for i in named], self.notes)
-        self.names = dict(zip(unique, named, strict=True))
+        self._columns = _unique([name or i for i, name in enumerate(found)], self.notes)
+        self.names = dict.fromkeys(name for name in self._columns if isinstance(name, str))
 
     def _named(self, found: list[str], rows: list[Record]) -> list[str]:
         """The names of all columns; empty for row names, and where rows end in a separator."""
@@ -123,11 +121,10 @@ class CsvFile:
         return found
 
     def known_as(self, names: Iterable[str]) -> list[str]:
-        """Names as they are known here: in one line, since spreadsheets break long ones."""
+        """Names in one line, since spreadsheets break long ones."""
         return list(map(_plain_name, names))
 
     def targets(self, targets: Iterable[str] | None) -> list[str]:
-        """Names of the target columns."""
         return self.known_as(targets or ())
 
     def read(
@@ -141,7 +138,7 @@ class CsvFile:
         table, lines = self._rows()
         if not lines.size:
             raise DataError("no row below the line of names", self.path)
-        nameless = sorted({*range(1, self._width)}.difference(self.names.values()))
+        nameless = [column for column in self._columns[1:] if isinstance(column, int)]
         for i, cells in table.words(nameless).items() if nameless else ():
             row = next((row for row, cell in enumerate(cells) if cell.strip()), None)
             if row is not None:
@@ -151,43 +148,36 @@ class CsvFile:
         missing = MISSING_WORDS.union(options.missing_values)
         known = map(plain_number, options.missing_values)
         told = [number for number in known if number is not None]
-        numbers = table.numbers([self.names[name] for name in names if name not in words])
-        numbers = {i: one for i, one in numbers.items() if not np.isin(one[0], told).any()}
-        rest = table.words([i for name in names if (i := self.names[name]) not in numbers])
+        numbers = table.numbers([name for name in names if name not in words])
+        numbers = {name: one for name, one in numbers.items() if not np.isin(one[0], told).any()}
+        rest = table.words([name for name in names if name not in numbers])
         no_names = missing - CLASS_NAMES_TOO.difference(options.missing_values)
-        found: dict[str, Cells] = {}
-        marks: dict[str, str] = {}
-        for name in names:
-            if self.names[name] in numbers:
-                found[name], marks[name] = numbers[self.names[name]]
-            else:
-                lacking = no_names if name == classes else missing
-                found[name] = Texts.of(rest.pop(self.names[name]), lacking)
+        marks = {name: mark for name, (_, mark) in numbers.items()}
+        found: dict[str, Cells] = {name: one for name, (one, _) in numbers.items()}
+        for name in list(rest):
+            found[name] = Texts.of(rest.pop(name), no_names if name == classes else missing)
         notes, semicolons = Notes(self.notes), self.separator == ";"
         return Frame(self.path, options, lines, found, notes, marks, semicolons)
 
     def cells(self, names: Sequence[str]) -> dict[str, list[str]]:
-        """Columns as they are, by name."""
-        found = self._rows()[0].words([self.names[name] for name in names])
-        return {name: found[self.names[name]].tolist() for name in names}
+        return {name: one.tolist() for name, one in self._rows()[0].words(names).items()}
 
     def _rows(self) -> tuple["_Text", np.ndarray]:
         """The rows as well-formed CSV, and the line of each; blank ones and comments are left out,
         and each is checked for its number of fields.
         """
-        body, mark, width = self._body, self.separator.encode(), self._width
+        body, mark, width = self._body, self.separator.encode(), len(self._columns)
         is_plain = self.separator in _SEPARATORS and not any(b'"' in line for line in body)
         if is_plain and all(line.count(mark) == width - 1 for line in body):
             starts = body if width == 1 else (line for line in body if line.startswith(mark))
             if all(line.replace(mark, b"").strip() for line in starts):
                 lines = np.arange(self._body_line, self._body_line + len(body))
-                return _Text(b"\n".join(body), self.separator, width), lines
+                return _Text(b"\n".join(body), self.separator, self._columns), lines
         left_out: dict[str, list[int]] = {"without any value": [], "of comments": []}
         kept, clean = list[int](), io.StringIO()
         writer = csv.writer(clean, lineterminator="\n")
-        ends_in_nothing = width - 1 not in self.names.values()
-        decoded = map(bytes.decode, body)
-        for record in _records(decoded, self._body_line, self.separator, self.path):
+        ends_in_nothing = isinstance(self._columns[-1], int)
+        for record in _records(map(bytes.decode, body), self._body_line, self.separator, self.path):
             fields = record.fields
             if record.is_blank and not (width == len(fields) == 1):
                 left_out["without any value"] += [record.line] * bool(fields)
@@ -213,66 +203,66 @@ class CsvFile:
                 shown = listed(map(str, found), most=_SHOWN_LINES)
                 note = f"left out: {counted(len(found), 'line')} {what}"
                 self.notes.append(f"{note} (line{'s' * (len(found) > 1)} {shown})")
-        return _Text(clean.getvalue().encode(), ",", width), np.asarray(kept, dtype=np.int64)
+        text = _Text(clean.getvalue().encode(), ",", self._columns)
+        return text, np.asarray(kept, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class _Text:
-    """Well-formed CSV without a line of names."""
+    """Well-formed CSV without a line of names; columns without a name go by their position."""
 
     content: bytes
     separator: str
-    width: int
+    columns: Sequence[str | int]
 
-    def words(self, columns: Sequence[int], n_rows: int | None = None) -> dict[int, Any]:
-        """Columns as they are, by position."""
-        frame = self._parse(columns, nrows=n_rows, dtype=object, na_filter=False)
-        return {i: frame[i].to_numpy() for i in columns}
+    def words(self, columns: Sequence[Any], n_rows: int | None = None) -> dict[Any, Any]:
+        found = self._parse(columns, nrows=n_rows, dtype=object, na_filter=False)
+        return {column: one.to_numpy() for column, one in found.items()}
 
-    def numbers(self, columns: Sequence[int]) -> dict[int, tuple[np.ndarray, str]]:
+    def numbers(self, names: Sequence[str]) -> dict[str, tuple[np.ndarray, str]]:
         """Columns of numbers, and their decimal marks, if the first rows leave no doubt of them."""
-        marks = {i: _marks(cells) for i, cells in self.words(columns, _SAMPLE_ROWS).items()}
-        found = list(marks.values())
-        mark = "," if self.separator != "," and {","} in found and {"."} not in found else "."
-        chosen = [i for i, one in marks.items() if one in ({""}, {mark})]
+        marks = {name: _mark(cells) for name, cells in self.words(names, _SAMPLE_ROWS).items()}
+        certain = set(marks.values())
+        mark = "," if self.separator != "," and "," in certain and "." not in certain else "."
+        chosen = [name for name, one in marks.items() if one in ("", mark)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # columns of several types are words
-            frame = self._parse(chosen, decimal=mark, na_values=sorted(MISSING_WORDS))
+            found = self._parse(chosen, decimal=mark, na_values=sorted(MISSING_WORDS))
         has_codes = False
-        if any(frame[i].dtype.kind in "iu" for i in chosen):  # 007 is no whole number
+        if any(one.dtype.kind in "iu" for one in found.values()):  # 007 is no whole number
             text = np.frombuffer(b"\n" + self.content + b"\n", np.uint8)
             zeros = np.flatnonzero(text == ord("0"))
             zeros = zeros[text[zeros + 1] - ord("0") < 10]  # bytes below that of 0 wrap around
             before = np.frombuffer(f'\n" {self.separator}'.encode(), np.uint8)
             has_codes = bool(np.isin(text[zeros - 1], before).any())
         numbers = {}
-        for i in chosen:
-            kind = frame[i].dtype.kind
-            if (kind in "iu" and not has_codes) or (kind == "f" and marks[i] == {mark}):
-                numbers[i] = frame[i].to_numpy(np.float64), mark if kind == "f" else ""
-        return {i: one for i, one in numbers.items() if not np.isinf(one[0]).any()}
+        for name, one in found.items():
+            kind = one.dtype.kind
+            if (kind in "iu" and not has_codes) or (kind == "f" and marks[name] == mark):
+                numbers[name] = one.to_numpy(np.float64), mark if kind == "f" else ""
+        return {name: one for name, one in numbers.items() if not np.isinf(one[0]).any()}
 
-    def _parse(self, columns: Sequence[int], **options: Any) -> Any:
-        pandas = find_pandas()
+    def _parse(self, columns: Sequence[str | int], **options: Any) -> dict[Any, Any]:
+        pandas, index = find_pandas(), {column: i for i, column in enumerate(self.columns)}
         if tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1):  # exact from then on
             options["float_precision"] = "round_trip"
-        return pandas.read_csv(
-            io.BytesIO(self.content), sep=self.separator, header=None, names=range(self.width),
-            usecols=columns, index_col=False, keep_default_na=False, skip_blank_lines=False,
-            engine="c", **options,
+        frame = pandas.read_csv(
+            io.BytesIO(self.content), sep=self.separator, header=None, names=range(len(index)),
+            usecols=[index[column] for column in columns], index_col=False, keep_default_na=False,
+            skip_blank_lines=False, engine="c", **options,
         )  # fmt: skip
+        return {column: frame[index[column]] for column in columns}
 
 
-def _marks(cells: Iterable[str]) -> set[str]:
-    """The decimal marks that cells may have if they are numbers; empty: whole ones."""
+def _mark(cells: Iterable[str]) -> str | None:
+    """The decimal mark of numbers, empty for whole ones; None for words, and where it is open."""
     present = [cell.strip() for cell in cells if cell.strip() not in MISSING_WORDS]
-    if present and all(map(str.isdecimal, present)):
-        return {""}
-    return {
-        one.decimal
-        for one, grouped in _GROUPED.items()
-        if all(map(one.matches, present)) and not all(map(grouped.matches, present))
-    }
+    if present and all(map(_WHOLE.fullmatch, present)):
+        return ""
+    for plain, grouped in _MAY_BE_GROUPED.items():
+        if all(map(plain.matches, present)) and not all(map(grouped.matches, present)):
+            return plain.decimal
+    return None
 
 
 def _records(
@@ -367,20 +357,18 @@ def _doubt(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f"values of the rows below it ({listed(known, most=3)})"
 
 
-def _unique(names: list[str], notes: list[str]) -> list[str]:
+def _unique(names: list[str | int], notes: list[str]) -> list[str | int]:
     """Names that occur again get a number, as pandas does: a, a.1."""
-    taken, counts, seen = set(names), dict.fromkeys(names, 0), set[str]()
-    again: dict[str, list[str]] = {}
+    taken, counts, seen = set(names), dict.fromkeys(names, 0), set[str | int]()
+    again: dict[str | int, list[str]] = {}
     for i, name in enumerate(names):
-        new = name
-        while name in seen and new in taken:
-            counts[name] += 1
-            new = f"{name}.{counts[name]}"
+        if name in seen:
+            while names[i] in taken:
+                counts[name] += 1
+                names[i] = f"{name}.{counts[name]}"
+            taken.add(names[i])
+            again.setdefault(name, []).append(str(names[i]))
         seen.add(name)
-        if new != name:
-            names[i] = new
-            taken.add(new)
-            again.setdefault(name, []).append(new)
     for name, others in again.items():
         notes.append(f"another column called {name} is read as {listed(others)}")
     return names

@@ -39,7 +39,6 @@ DEFAULT_TRANSFER = Transfer()
 
 
 def find_pooch() -> Any:
-    """The library that downloads, which is optional."""
     try:
         import pooch
     except ModuleNotFoundError:

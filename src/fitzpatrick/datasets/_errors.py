@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 
 _BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -18,6 +19,7 @@ def option(*names: str) -> str:
     return text if re.fullmatch(r"[\w.,-]+", text) else shlex.quote(text)
 
 
+@dataclass(eq=False, repr=False)
 class DataError(ValueError):
     """A file that cannot be used; the message says where the fault is.
 
@@ -33,21 +35,17 @@ class DataError(ValueError):
         a.csv, line 3: no value; --missing drop leaves such rows out
     """
 
-    def __init__(
-        self, problem: str, path: Path, line: int | None = None, advice: str | None = None
-    ) -> None:
-        where = f"{path}, line {line}" if line is not None else f"{path}"
-        problem = one_line(problem)
-        advice = one_line(advice) if advice else None
-        super().__init__(f"{where}: {problem}{f'; {advice}' if advice else ''}")
-        self.problem = problem
-        self.path = path
-        self.line = line
-        self.advice = advice
+    problem: str
+    path: Path
+    line: int | None = None
+    advice: str | None = None
 
-    def __reduce__(self) -> tuple[type["DataError"], tuple[str, Path, int | None, str | None]]:
-        """Pickle it with its line and advice: worker processes send errors to their parent."""
-        return DataError, (self.problem, self.path, self.line, self.advice)
+    def __post_init__(self) -> None:
+        self.problem, self.advice = one_line(self.problem), one_line(self.advice or "") or None
+
+    def __str__(self) -> str:
+        where = f"{self.path}, line {self.line}" if self.line is not None else f"{self.path}"
+        return f"{where}: {self.problem}{f'; {self.advice}' if self.advice else ''}"
 
     def without_advice(self) -> "DataError":
         """This error, for callers that do not have the reader's options."""

@@ -26,7 +26,6 @@ _UNIT_CELLS = 20
 
 
 def find_pandas() -> Any:
-    """The library that parses tables, which is optional."""
     try:
         return import_module("pandas")
     except ModuleNotFoundError:
@@ -35,7 +34,7 @@ def find_pandas() -> Any:
 
 
 class CellError(Exception):
-    """A cell that cannot be read: its position among the rows, and what is wrong."""
+    """A cell that cannot be read."""
 
     def __init__(self, row: int, problem: str, column: str = "") -> None:
         super().__init__(problem)
@@ -91,19 +90,10 @@ class Texts:
         """How often each value occurs."""
         return np.asarray(np.bincount(self.codes[self.codes >= 0], minlength=len(self.values)))
 
-    @cached_property
-    def first_rows(self) -> np.ndarray:
-        """The first row of each value; the number of rows for one that does not occur."""
-        n = self.codes.size
-        first = np.full(len(self.values) + 1, n)  # the last: of missing cells
-        first[self.codes[::-1]] = np.arange(n)[::-1]
-        return first[:-1]
-
     @property
     def present(self) -> list[str]:
         """The values that occur, in the order of the rows."""
-        order = np.argsort(self.first_rows, kind="stable")
-        return [self.values[i] for i in order.tolist() if self.counts[i]]
+        return [self.values[i] for i in find_pandas().unique(self.codes).tolist() if i >= 0]
 
     def numbers(self, number: Callable[[str], float | None], problem: str) -> np.ndarray:
         """The number of each row's value, NaN where it is missing; raises :class:`CellError`."""
@@ -119,12 +109,10 @@ Cells = Any  # numbers, NaN where missing; a sparse column (n, 1) without gaps; 
 
 
 def dense(cells: Cells) -> Any:
-    """Cells without sparse storage."""
     return cells.toarray()[:, 0] if sparse.issparse(cells) else cells
 
 
 def is_missing(cells: Cells) -> np.ndarray:
-    """Where cells are missing."""
     if sparse.issparse(cells):
         return np.zeros(cells.shape[0], dtype=bool)
     return np.asarray(cells.codes < 0 if isinstance(cells, Texts) else np.isnan(cells))
@@ -174,24 +162,24 @@ class Frame:
     targets: Sequence[str] = ()  # names of target columns
 
     def drop(self, rows: np.ndarray) -> None:
-        """Leave rows out."""
         self.lines = self.lines[~rows]
         self.cells = {name: cells[~rows] for name, cells in self.cells.items()}
 
     def line(self, name: str, cell: str | int) -> int | None:
         """The line of a row, or of the first one with a word; None for a word in no row."""
-        if isinstance(cell, str):
-            texts = as_texts(self.cells[name])
-            cell = int(texts.first_rows[texts.values.index(cell)])
-        return int(self.lines[cell]) if cell < self.lines.size else None
+        if isinstance(cell, int):
+            return int(self.lines[cell])
+        texts = as_texts(self.cells[name])
+        lines = self.lines[texts.codes == texts.values.index(cell)]
+        return int(lines[0]) if lines.size else None
 
     def reading(self, name: str, unit: str | None = None) -> "Reading":
-        """A column taken for numbers."""
         return Reading(self.cells[name], self.marks.get(name, ""), unit)
 
     def declares_words(self, name: str) -> bool:
         """True if an ARFF file declares what the words of a column are: a list, or strings."""
-        return name in self.attributes and self.attributes[name].type != "numeric"
+        kind = self.attributes[name].type if name in self.attributes else "numeric"
+        return kind == "nominal" or (kind == "string" and self.options.kind_of(name) != "number")
 
     def error(
         self, name: str, problem: str, cell: str | int | None = None, *ways: str
@@ -233,10 +221,7 @@ class Reading:
         self._bare = bare = [strip_unit(value, self.unit).replace(MINUS, "-") for value in values]
         self.formats = [one for one in FORMATS if all(map(one.matches, bare))]
         if not self.formats:  # take the formats that fit most cells
-            fits = {
-                one: counts[np.asarray([bool(one.matches(value)) for value in bare])].sum()
-                for one in FORMATS
-            }
+            fits = {one: counts @ [bool(one.matches(value)) for value in bare] for one in FORMATS}
             self.formats = [one for one in FORMATS if fits[one] == max(fits.values())]
         parsed = self._parsed(self.formats[0])
         is_word = ~(np.abs(parsed) < np.inf)

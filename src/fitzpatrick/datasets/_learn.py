@@ -15,15 +15,7 @@ from scipy import sparse
 
 from . import columns as kinds
 from ._errors import DataError, option
-from ._frame import (
-    Attribute,
-    Frame,
-    Reading,
-    Texts,
-    as_texts,
-    is_missing,
-    read_numbers,
-)
+from ._frame import Attribute, Frame, Reading, Texts, as_texts, is_missing, read_numbers
 from ._numbers import FORMATS, MAX_NUMBER, PLAIN, NumberFormat, no_and_yes, own_numbers, unit_of
 from ._table import listed
 from .columns import MAX_CATEGORIES, MAX_TEXT, SEPARATORS, Column, Columns, split_tags, tags_among
@@ -121,17 +113,14 @@ def settle_gaps(frame: Frame, columns: Columns, targets: Sequence[Column]) -> Co
 
 
 def _refuse_gaps(frame: Frame, name: str) -> None:
-    """Raise at the first missing value of a column."""
     missing = is_missing(frame.cells[name])
-    if missing.any():
-        count = f" in {missing.sum()} rows, the first here" if missing.sum() > 1 else ""
-        ways = "--missing drop leaves such rows out", "--missing impute replaces the values"
-        if name in frame.targets:
-            ways = (
-                "--missing drop-targets leaves such rows out",
-                "--missing drop all rows with gaps",
-            )
-        raise frame.error(name, f"no value{count}", int(missing.argmax()), *ways)
+    if not missing.any():
+        return
+    count = f" in {missing.sum()} rows, the first here" if missing.sum() > 1 else ""
+    ways = "--missing drop leaves such rows out", "--missing impute replaces the values"
+    if name in frame.targets:
+        ways = "--missing drop-targets leaves such rows out", "--missing drop all rows with gaps"
+    raise frame.error(name, f"no value{count}", int(missing.argmax()), *ways)
 
 
 def _drop_gaps(frame: Frame, columns: Sequence[Column], what: str) -> None:
@@ -179,7 +168,6 @@ def check_words(frame: Frame, name: str, reading: Reading) -> None:
 
 
 def _mixed(frame: Frame, name: str, words: Sequence[str], n_numbers: int) -> DataError:
-    """Words among numbers."""
     are_numbers = all(
         any(form.matches(word) and isfinite(form.parse(word)) for form in FORMATS) for word in words
     )
@@ -251,7 +239,6 @@ def _learn_number(
 
 
 def _learn_texts(frame: Frame, name: str, texts: Texts) -> Column:
-    """The recipe of a column of words."""
     options, kind = frame.options, frame.options.kind_of(name)
     values, n_present = texts.present, int(texts.counts.sum())
     if n_present == 0:
@@ -269,11 +256,10 @@ def _learn_texts(frame: Frame, name: str, texts: Texts) -> Column:
             return kinds.Boolean(name)
         _check_safe(frame, name, texts, values)
     if options.categories == "error" and kind is None:
-        way, problem = "--categories encode makes features of its values", "is not a number"
-        problem = f"{values[0][:40]!r} {problem}"
+        problem = f"{values[0][:40]!r} is not a number"
+        way = "--categories encode makes features of its values"
         raise frame.error(name, problem, values[0], way, frame.ignoring(name))
-    separator = find_separator(values, certain=kind == "tags")
-    if separator and kind in (None, "tags"):
+    if separator := find_separator(values, kind):
         if len(tags_among(values, separator)) > MAX_CATEGORIES:
             raise _no_words(frame, name, values[0], f"more than {MAX_CATEGORIES} different tags")
         return kinds.Tags(name, separator=separator)
@@ -338,8 +324,11 @@ def _check_safe(frame: Frame, name: str, texts: Texts, values: Sequence[str]) ->
     raise frame.error(name, f"{values[0][:40]!r} {problem}", values[0], *ways)
 
 
-def find_separator(values: Sequence[str], *, certain: bool) -> str | None:
-    """What separates the tags; unless that is certain, tags must occur in different company."""
+def find_separator(values: Sequence[str], kind: str | None) -> str | None:
+    """What separates the tags; unless they are said to be, they must occur in different company."""
+    if kind == "category":
+        return None
+    certain = kind == "tags"
     for separator in SEPARATORS if certain else SEPARATORS[:2]:
         cells = [split_tags(value, separator) for value in values if separator in value]
         if certain and cells:

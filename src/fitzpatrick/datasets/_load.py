@@ -132,12 +132,11 @@ def load_dataset(
     if name not in DATASETS:
         raise ValueError(f"unknown data set {name!r}; the names are {', '.join(DATASETS)}")
     info = DATASETS[name]
-    paths = _in_folder(info)
-    has_official_split = info.format == "embedded" or info.train is not None
+    paths = _in_folder(info, split)
     if len(paths) == 2:
         parts = _read_parts(info, paths)
         data = _dataset(info, *parts, f"{FOLDER_VARIABLE}: {info.source}", paths)
-    elif paths and (split is not None or not has_official_split):
+    elif paths:
         data = _divided(info, paths[0], split)
     elif info.format == "embedded":
         data = _embedded(info)
@@ -187,9 +186,9 @@ def _embedded(info: DatasetInfo) -> Dataset:
     return _dataset(info, train, test, info.source, [file])
 
 
-def _in_folder(info: DatasetInfo) -> tuple[Path, ...]:
-    """The files of the data folder: both parts of a set, or the one file of a set without an
-    official split; an error if one part is not there.
+def _in_folder(info: DatasetInfo, seed: int | None = None) -> tuple[Path, ...]:
+    """The files of the data folder: both parts of a set, or one file to divide, if there is a seed
+    or no official split elsewhere; an error if one part is not there.
     """
     variable = os.environ.get(FOLDER_VARIABLE)
     if not variable:
@@ -208,7 +207,8 @@ def _in_folder(info: DatasetInfo) -> tuple[Path, ...]:
         for part in ("train", "test")
     )
     if train is None and test is None:
-        whole = find("")
+        has_official_split = info.format == "embedded" or info.train is not None
+        whole = find("") if seed is not None or not has_official_split else None
         return () if whole is None else (whole,)
     if train is None or test is None:
         present, missing = ("train", "test") if test is None else ("test", "train")
@@ -283,17 +283,12 @@ def _downloaded(info: DatasetInfo, transfer: Transfer, progress: Progress | None
 
 
 def _cached(info: DatasetInfo) -> tuple[Path, ...]:
-    """Where the downloads of a data set are kept."""
     return tuple(cache_folder() / f"{info.name}_{part}.svm.bz2" for part in ("train", "test"))
 
 
 def _read_parts(info: DatasetInfo, paths: Sequence[Path]) -> tuple[Table, Table]:
     train = _read(paths[0], info)
-    test = _read(paths[1], info, train)
-    if train.X.shape[1] != test.X.shape[1] or train.Y.shape[1] != test.Y.shape[1]:
-        problem = f"{test.X.shape[1]} features and {test.Y.shape[1]} labels, where {paths[0].name}"
-        raise DataError(f"{problem} has {train.X.shape[1]} and {train.Y.shape[1]}", paths[1])
-    return train, test
+    return train, _read(paths[1], info, train)
 
 
 def _read(path: Path, info: DatasetInfo, like: Table | None = None) -> Table:
@@ -305,7 +300,6 @@ def _read(path: Path, info: DatasetInfo, like: Table | None = None) -> Table:
 def _mismatches(
     info: DatasetInfo, train: Table, test: Table, *, of_widths: bool = True
 ) -> tuple[str, ...]:
-    """Where the parts differ from the paper's statistics."""
     said = info.published
     n_train, n_test = (int(part.Y.any(axis=1).sum()) for part in (train, test))
     found = [

@@ -88,12 +88,6 @@ class Table:
         return replace(self, X=self.X[chosen], Y=self.Y[chosen], lines=lines)
 
 
-def compact(X: sparse.csr_array) -> Matrix:
-    """Dense where that is the smaller form."""
-    cells = X.shape[0] * X.shape[1]
-    return X.toarray() if X.nnz >= DENSE_FROM * cells else X
-
-
 def check_target_cells(n: int, n_classes: int, path: Path) -> None:
     """Raise if the targets, which are dense, would fill the memory."""
     if n * n_classes > MAX_TARGET_CELLS:

@@ -21,7 +21,6 @@ MAX_CELLS = 200_000_000
 
 
 def parquet_as_csv(path: Path) -> bytes:
-    """A Parquet file, by pyarrow."""
     pandas = find_pandas()
     try:
         parquet = import_module("pyarrow.parquet")
@@ -88,7 +87,7 @@ def _sheet(
 
 def json_lines_as_csv(path: Path) -> bytes:
     """JSON lines: an object of plain values in each line; the first line names the columns."""
-    names: dict[str, int] = {}
+    names: dict[str, None] = {}
     rows: list[dict[str, Any]] = []
     for number, line in read_lines(path):
         try:
@@ -100,8 +99,7 @@ def json_lines_as_csv(path: Path) -> bytes:
             problem = "expected an object of texts, numbers, true, false and null"
             raise DataError(problem, path, number)
         rows.append(row)
-        for name in row:
-            names.setdefault(name, len(names))
+        names |= dict.fromkeys(row)
         _check_size(len(rows), len(names), path)
     return _as_csv([list(names), *([row.get(name) for name in names] for row in rows)])
 

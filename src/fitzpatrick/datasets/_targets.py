@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
@@ -13,7 +12,7 @@ from ._frame import Frame, Notes, Reading, Texts, as_texts, dense
 from ._learn import check_size, check_words, find_separator
 from ._numbers import no_and_yes, own_numbers
 from ._table import MAX_CLASSES, Matrix, check_target_cells, listed
-from .columns import Category, Column, Columns, Number, Tags, tags_among
+from .columns import Category, Column, Columns, Number, Tags
 
 _MANY_NUMBERS = 100
 _MIN_LEAK_ROWS = 40
@@ -35,18 +34,15 @@ def target_readings(frame: Frame) -> dict[str, Reading]:
 def class_target(frame: Frame) -> Category | Tags:
     """The one target column whose cells are classes, or several labels each."""
     (name,) = frame.targets
-    cells, kind = dense(frame.cells[name]), frame.options.kind_of(name)
+    cells = dense(frame.cells[name])
     if not isinstance(cells, Texts) and (np.abs(cells) >= _EXACT_BELOW).any():
         row = int((np.abs(cells) >= _EXACT_BELOW).argmax())
         problem = f"the class {cells[row]:.17g} is too large a number; declare the values in braces"
         raise frame.error(name, problem, row)
     frame.cells[name] = texts = as_texts(cells)
     check_size(frame, name, texts, MAX_CLASSES)
-    is_certain = kind == "tags"
-    separator = None if kind == "category" else find_separator(texts.present, certain=is_certain)
-    if separator is not None:
-        return Tags(name, separator=separator)
-    return Category(name)
+    separator = find_separator(texts.present, frame.options.kind_of(name))
+    return Tags(name, separator=separator) if separator else Category(name)
 
 
 def number_targets(frame: Frame, readings: Mapping[str, Reading]) -> list[Number]:
@@ -59,7 +55,6 @@ def number_targets(frame: Frame, readings: Mapping[str, Reading]) -> list[Number
 def read_targets(
     frame: Frame, columns: Sequence[Column], *, plain: bool
 ) -> tuple[np.ndarray, str, tuple[str, ...]]:
-    """Targets, their kind and their names."""
     if len(columns) == 1 and isinstance(columns[0], Category | Tags):
         return _read_words(frame, columns[0])
     Y = np.zeros((frame.lines.size, len(columns)))
@@ -125,7 +120,6 @@ def _read_numbers(frame: Frame, Y: np.ndarray, *, plain: bool) -> tuple[np.ndarr
 
 
 def _misfit(frame: Frame, Y: np.ndarray, kind: str, fits: np.ndarray) -> DataError:
-    """The first row of targets that is not of the kind that fits most rows."""
     row, n_others = int((~fits).argmax()), int(fits.sum())
     targets, is_rare = Y[row], 2 * n_others > fits.size
     as_others = f", as in {n_others} of {fits.size} rows" if is_rare else ""
@@ -146,16 +140,15 @@ def _misfit(frame: Frame, Y: np.ndarray, kind: str, fits: np.ndarray) -> DataErr
 
 
 def _read_words(frame: Frame, column: Category | Tags) -> tuple[np.ndarray, str, tuple[str, ...]]:
-    """One column of class names, or of several labels a cell."""
     name, texts, notes = column.name, frame.cells[column.name], frame.notes
     separator = column.separator if isinstance(column, Tags) else ""
-    classes = tags_among(texts.present, separator) if separator else tuple(sorted(texts.present))
+    column = column.fit(texts, frame.options)
+    classes = column.values
     if not separator and len(classes) > _MANY_NUMBERS and not Reading(texts).n_words:
         problem = f"{len(classes)} different numbers, where one target column holds class names "
         problem += "(for classes, write c1, c2, … in place of 1, 2, …)"
-        raise frame.error(
-            name, problem, None, "to predict a number: fitzpatrick fit --loss squared"
-        )
+        way = "to predict a number: fitzpatrick fit --loss squared"
+        raise frame.error(name, problem, None, way)
     if not 0 < len(classes) <= MAX_CLASSES:
         raise frame.error(name, f"{len(classes)} different labels, expected 1 to {MAX_CLASSES}")
     check_target_cells(frame.lines.size, len(classes), frame.path)
@@ -171,7 +164,7 @@ def _read_words(frame: Frame, column: Category | Tags) -> tuple[np.ndarray, str,
         alike = listed(one for one in classes if folded[one.casefold()] > 1)
         if alike:
             notes.add(f"{name}: {alike} are different classes, though only their case differs")
-    Y = replace(column, values=classes).encode(texts, Notes()).toarray().astype(np.uint8)
+    Y = column.encode(texts, Notes()).toarray().astype(np.uint8)
     return Y, "indicators" if separator else "labels", classes
 
 

@@ -48,19 +48,17 @@ _OTHER_FILES = {
     b"%PDF": "a PDF; export the table as CSV",
 }
 _PACKED: dict[bytes, Callable[[Any], Any]] = {
-    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
-    b"BZh": bz2.BZ2File,
-    b"\xfd7zXZ": lzma.LZMAFile,
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ": lzma.open,
 }
 _MAGIC_BYTES = max(map(len, _OTHER_FILES))
 
 
 def plain_suffix(path: PurePath) -> str:
     """The suffix below a compression suffix: ``.svm`` for ``a.svm.gz``."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    while suffixes and suffixes[-1] in COMPRESSED_SUFFIXES:
-        suffixes.pop()
-    return suffixes[-1] if suffixes else ""
+    suffixes = (suffix.lower() for suffix in reversed(path.suffixes))
+    return next((suffix for suffix in suffixes if suffix not in COMPRESSED_SUFFIXES), "")
 
 
 def read_text(path: Path, notes: list[str] | None = None) -> bytes:
@@ -167,7 +165,6 @@ def _decodes(line: bytes, encoding: str) -> bool:
 
 
 def member_name(path: Path) -> PurePosixPath:
-    """The name of the one file in a ZIP archive."""
     with refused(_BAD_ARCHIVE, path), zipfile.ZipFile(path) as archive:
         return PurePosixPath(_only_member(archive, path).filename)
 
@@ -211,7 +208,6 @@ def refused(problem: str, path: Path) -> Iterator[None]:
 
 
 def _only_member(archive: zipfile.ZipFile, path: Path) -> zipfile.ZipInfo:
-    """The single file of an archive."""
     members = [member for member in archive.infolist() if not member.is_dir()]
     names = [member.filename for member in members]
     if not {"[Content_Types].xml", "content.xml"}.isdisjoint(names):

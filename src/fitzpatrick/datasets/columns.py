@@ -1,26 +1,14 @@
 """The recipe that turns the columns of a file into features.
 
-A recipe is learned from the training file and applied to every other one, so that a test file, and
-the files of ``predict``, become the same features. It is pure data: :meth:`Columns.to_json` writes
-it into a model file, :meth:`Columns.from_json` takes it back and believes nothing.
+A recipe is learned from the training file and applied to every other one. It is pure data:
+:meth:`Columns.to_json` writes it into a model file, :meth:`Columns.from_json` takes it back and
+believes nothing.
 
-================  =======================================================================
-kind              features
-================  =======================================================================
-:class:`Number`   the number; a missing one becomes the median of the training file, and a
-                  0/1 column marks it if the training file had missing ones too
-:class:`Boolean`  no is 0 and yes is 1; missing ones as for numbers
-:class:`Category` a 0/1 column per value (one-hot), and one for missing cells if the training
-                  file had any; a value that the training file has not is all zeros
-:class:`Tags`     a 0/1 column per tag; a cell holds any number of them
-:class:`Ordinal`  the position of the word in a list; nothing becomes one unless asked for
-:class:`Ignored`  none
-================  =======================================================================
-
-Median and indicator are scikit-learn's ``SimpleImputer(strategy="median", add_indicator=True)``,
-categories are its ``OneHotEncoder(handle_unknown="ignore")``. With the indicator, what is filled in
-does not matter to a linear model, and "was not answered" is information it can use. No category is
-dropped as a reference: under a penalty, the fit would depend on which.
+Numbers become what scikit-learn's ``SimpleImputer(strategy="median", add_indicator=True)`` makes
+of them, and categories what its ``OneHotEncoder(handle_unknown="ignore")`` does. With the
+indicator, what is filled in does not matter to a linear model, and "was not answered" is
+information it can use. No category is dropped as a reference: under a penalty, the fit would
+depend on which.
 """
 
 import math
@@ -36,7 +24,7 @@ from scipy import sparse
 
 from ._frame import CellError, Cells, Notes, Texts, as_texts, is_missing, median
 from ._numbers import NO_YES, UNIT_DIVISORS, plain_number
-from ._table import DENSE_FROM, MAX_FEATURES, Matrix, compact, counted, listed, numbered
+from ._table import DENSE_FROM, MAX_FEATURES, Matrix, counted, listed, numbered
 from .options import ReadOptions
 
 MAX_CATEGORIES = 10_000  # of one column
@@ -96,7 +84,7 @@ def _shown(value: object) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a file, by name; its kinds say what becomes of it."""
+    """One column of a file; its kinds say what becomes of it."""
 
     kind: ClassVar[str]
     can_be_missing: ClassVar[bool] = True  # True if an empty cell lacks something
@@ -105,7 +93,6 @@ class Column:
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """What its features are called."""
         return ()
 
     def encode(self, cells: Cells, notes: Notes) -> Matrix:
@@ -121,11 +108,10 @@ class Column:
         return self.kind in ("number", "boolean") and self.feature_names == (self.name,)
 
     def fit(self, cells: Cells, options: ReadOptions) -> "Column":
-        """Learn from the training file which words there are, and what becomes of missing cells."""
+        """What is learned from the training file: its words, and what becomes of missing cells."""
         return self
 
     def to_json(self) -> dict[str, Any]:
-        """Its fields, and its kind."""
         values = {
             key: list(one) if isinstance(one, tuple) else one for key, one in vars(self).items()
         }
@@ -156,6 +142,8 @@ class _Filled(Column):
 
     def numbers(self, cells: Cells) -> Any:
         """The number of each cell, NaN where it is missing."""
+        if isinstance(cells, Texts):
+            return cells.numbers(plain_number, "is not a number, as in the training file")
         return cells
 
     def encode(self, cells: Cells, notes: Notes) -> Matrix:
@@ -190,11 +178,6 @@ class Number(_Filled):
     @property
     def is_plain(self) -> bool:
         return super().is_plain and not self.unit
-
-    def numbers(self, cells: Cells) -> Any:
-        if isinstance(cells, Texts):
-            return cells.numbers(plain_number, "is not a number, as in the training file")
-        return cells
 
     def describe(self, notes: Notes) -> None:
         if notes.of_training and self.decimal == ",":
@@ -287,7 +270,7 @@ class Category(_Words):
     def feature_names(self) -> tuple[str, ...]:
         return (*super().feature_names, *[f"{self.name} (missing)"] * self.marks_missing)
 
-    def fit(self, cells: Cells, options: ReadOptions) -> Column:
+    def fit(self, cells: Cells, options: ReadOptions) -> "Category":
         values = self.values or tuple(sorted(as_texts(cells).present))  # declared ones stay
         marks, allows = bool(is_missing(cells).any()), options.missing != "error"
         return replace(self, values=values, marks_missing=marks, allows_missing=allows)
@@ -317,7 +300,7 @@ class Tags(_Words):
     can_be_missing: ClassVar[bool] = False
     separator: str = ";"
 
-    def fit(self, cells: Cells, options: ReadOptions) -> Column:
+    def fit(self, cells: Cells, options: ReadOptions) -> "Tags":
         return replace(self, values=tags_among(as_texts(cells).present, self.separator))
 
     def split(self, text: str) -> tuple[str, ...]:
@@ -394,18 +377,14 @@ class Columns:
                 blocks.append(column.encode(cells[column.name], notes))
             except CellError as error:
                 raise CellError(error.row, str(error), column.name) from None
-        if all(sparse.issparse(cells[column.name]) for column in self.used):
-            return compact(sparse.hstack(blocks).tocsr())
-        (n, _), width = blocks[0].shape, self.n_features
+        shape = blocks[0].shape[0], self.n_features
         filled = sum(block.nnz if sparse.issparse(block) else block.size for block in blocks)
-        if n * width > DENSE_CELLS and filled < DENSE_FROM * n * width:
-            return sparse.csr_array(sparse.hstack([sparse.csc_array(block) for block in blocks]))
-        X, start = np.empty((n, width)), 0
-        for block in blocks:
-            stop = start + block.shape[1]
-            X[:, start:stop] = block.toarray() if sparse.issparse(block) else block
-            start = stop
-        return X
+        is_large = math.prod(shape) > DENSE_CELLS
+        are_sparse = all(sparse.issparse(cells[column.name]) for column in self.used)
+        if (is_large or are_sparse) and filled < DENSE_FROM * math.prod(shape):
+            return sparse.hstack(blocks).tocsr()
+        arrays = (block.toarray() if sparse.issparse(block) else block for block in blocks)
+        return np.concatenate(tuple(arrays), axis=1, out=np.empty(shape))
 
     @staticmethod
     def plain(names: Sequence[str]) -> "Columns":

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from ._errors import DataError
-from ._table import MAX_CLASSES, MAX_FEATURES, Table, check_target_cells, compact, numbered
+from ._table import DENSE_FROM, MAX_CLASSES, MAX_FEATURES, Table, check_target_cells, numbered
 from ._text import read_lines
 from .columns import Columns
 
@@ -69,17 +69,15 @@ def read_libsvm(
     k = n_classes if n_classes is not None else max(labels, default=-1) + 1
     if d == 0 or (k == 0 and need_labels):
         raise DataError(f"no {'feature' if d == 0 else 'label'} in the whole file", path)
-    n, features = len(lines), Columns(n_numbered=d)
+    n, recipe = len(lines), Columns(n_numbered=d)
+    check_target_cells(n, k, path)
     X = sparse.csr_array((np.array(values), columns, np.array(starts)), (n, d))
     X.sort_indices()
-    check_target_cells(n, k, path)
-    Y = np.zeros((n, k), dtype=np.uint8)
-    Y[np.repeat(np.arange(n), np.diff(label_starts)), np.array(labels, dtype=np.int64)] = 1
-    names, line_numbers = numbered("label_", k, 0), np.array(lines, dtype=np.int64)
-    return Table(
-        compact(X), Y, "indicators", features.feature_names, names, tuple(notes), features,
-        line_numbers,
-    )  # fmt: skip
+    ones = np.ones(len(labels), dtype=np.uint8)
+    Y = sparse.csr_array((ones, np.array(labels), np.array(label_starts)), (n, k)).toarray()
+    names = recipe.feature_names, numbered("label_", k, 0)
+    X = X.toarray() if X.nnz >= DENSE_FROM * n * d else X
+    return Table(X, Y, "indicators", *names, tuple(notes), recipe, np.array(lines))
 
 
 def _labels(token: str, max_class: int) -> list[int]:
@@ -97,7 +95,6 @@ def _labels(token: str, max_class: int) -> list[int]:
 
 
 def _features(tokens: list[str], max_feature: int) -> tuple[list[int], list[float]]:
-    """Indices and values."""
     if not _PAIRS(" ".join(tokens)):
         wrong = next(token for token in tokens if not _PAIRS(token))
         raise ValueError(f"{_short(wrong)} is not a feature of the form index:value")

@@ -17,7 +17,7 @@ from . import _learn, _tables, _targets
 from ._arff import ArffFile, expand_targets
 from ._csv import CsvFile
 from ._errors import DataError
-from ._frame import CellError, Cells, Frame, Notes, Texts
+from ._frame import CellError, Cells, Frame, Notes, Texts, find_pandas
 from ._numbers import MISSING_WORDS
 from ._table import MAX_FEATURES, Matrix, Table, check_target_cells, counted, listed
 from ._text import member_name, plain_suffix, read_text
@@ -257,11 +257,8 @@ def _cells_in_memory(column: Any, missing_values: Sequence[str]) -> Cells:
     values = np.asarray(column)
     if values.dtype.kind in "fiub":
         return values.astype(np.float64)
-    # None, NaN and pandas.NA are written as words that stand for missing values; NaT is not
-    words = [
-        "" if str(cell) == "NaT" and not isinstance(cell, str) else str(cell)
-        for cell in values.tolist()
-    ]
+    gaps = find_pandas().isna(values)
+    words = ["" if gap else str(cell) for cell, gap in zip(values.tolist(), gaps, strict=True)]
     return Texts.of(words, MISSING_WORDS.union(missing_values))
 
 
