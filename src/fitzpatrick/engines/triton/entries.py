@@ -12,10 +12,6 @@ Scores and targets are read once. A program sums its losses, unless the loss of 
 for.
 """
 
-# mypy: disable-error-code="misc,no-untyped-def,no-any-return"
-# ruff: noqa: RET505
-# Triton's language is not Python to a type checker
-
 import triton
 import triton.language as tl
 

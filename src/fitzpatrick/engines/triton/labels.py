@@ -20,10 +20,6 @@ A label equal to ``ignore_index``, or a weight of 0, makes a row of zeros withou
 label out of range makes it NaN.
 """
 
-# mypy: disable-error-code="misc,no-untyped-def,no-any-return"
-# ruff: noqa: RET505
-# Triton's language is not Python to a type checker
-
 import triton
 import triton.language as tl
 

@@ -13,10 +13,6 @@ maxima over all tiles say where it is high, and only these places are read again
 bytes leaves entries out, which are then 0; so is a row without any entry left.
 """
 
-# mypy: disable-error-code="misc,no-untyped-def,no-any-return"
-# ruff: noqa: RET505
-# Triton's language is not Python to a type checker
-
 import triton
 import triton.language as tl
 

@@ -15,9 +15,6 @@ A row without a class, or with the weight 0, becomes zeros without being read; a
 makes its row NaN, and nothing is read there.
 """
 
-# mypy: disable-error-code="misc,no-untyped-def,no-any-return"
-# Triton's language is not Python to a type checker
-
 import triton
 import triton.language as tl
 

@@ -4,10 +4,6 @@ Blocks are loaded one ahead of the arithmetic, and each pass goes over the row i
 opposite to the one before, since the end of a pass is what the cache still holds.
 """
 
-# mypy: disable-error-code="misc,no-untyped-def,no-any-return"
-# ruff: noqa: RET505
-# Triton's language is not Python to a type checker
-
 import triton
 import triton.language as tl
 

@@ -9,10 +9,6 @@ labels ("smoothed"), the label, what each class has, and what the label has on t
 classes with weights ("weighted"), also a pointer to these weights.
 """
 
-# mypy: disable-error-code="misc,no-untyped-def,no-any-return"
-# ruff: noqa: RET505, SIM108, SIM300
-# Triton's language is not Python to a type checker
-
 import triton
 import triton.language as tl
 

@@ -8,10 +8,6 @@ With β = α − 1 and R = 1/β + c the entries of the other classes are
 for c > 0, increasing in u; for c = 0 it is one of the others.
 """
 
-# mypy: disable-error-code="misc,no-untyped-def,no-any-return"
-# ruff: noqa: RET505
-# Triton's language is not Python to a type checker
-
 import triton
 import triton.language as tl
 
