@@ -1,6 +1,5 @@
 """What loops do to a row, or begin with; a support lists the entries y > 0, row after row."""
 
-
 import numpy as np
 
 from ._jit import loop, part

@@ -1,6 +1,5 @@
 """By-products of a loss at the scores of its rows, for evaluation: see ``torch.RowStats``."""
 
-
 import numpy as np
 
 from ._jit import loop, part
