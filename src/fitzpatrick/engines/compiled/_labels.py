@@ -133,5 +133,4 @@ class LabelKernel(CompiledKernel):
         labels = usable(self.targets.labels[rows], np.intp)
         outputs = int(output), divisor, value, out
         buffers = e, numbers, NO_STATS if stats is None else stats
-        total: float = logistic_labels(theta, labels, self.tightness, *outputs, *buffers)
-        return total
+        return float(logistic_labels(theta, labels, self.tightness, *outputs, *buffers))

@@ -170,7 +170,5 @@ class SimplexKernel(CompiledKernel):
         lists = support_lists(self.targets, rows, scratch)
         tolerance = _TOLERANCE[theta.dtype.char]
         x, own = scratch.stack("rows", 2, theta.shape[1:], np.float64)
-        total: float = simplex(
-            self.formula, theta, *lists, tolerance, int(output), divisor, value, out, x, own
-        )
-        return total
+        outputs = int(output), divisor, value, out
+        return float(simplex(self.formula, theta, *lists, tolerance, *outputs, x, own))
