@@ -155,7 +155,6 @@ def _hard_coin(x, y, c, o: tl.constexpr):
 
 @triton.jit
 def _entry_losses(x, y, c, o: tl.constexpr):
-    """p − y and the losses."""
     if o.kind == "clipped":
         return _clipped(x, y, c, o)
     elif o.kind == "poisson":

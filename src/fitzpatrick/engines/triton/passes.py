@@ -84,7 +84,6 @@ def _minima(minima, block, inside, source, o: tl.constexpr):
 
 @triton.jit
 def _minimum(minima, source, o: tl.constexpr):
-    """The least of the minima."""
     if minima.dtype == tl.int32:
         minima = tl.minimum(half(minima, 0, source, o), half(minima, 1, source, o))
     return tl.min(tl.min(minima, axis=1), axis=0)
