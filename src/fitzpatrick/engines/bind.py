@@ -84,13 +84,12 @@ def bind_trusted(
     """Bind targets that need no check: on the simplex every row has a positive entry."""
     n_threads = resolve_threads(n_threads)
     make = kernel_maker(omega, targets, engine) if omega.is_row_wise or engine else CoreKernel
-    n, k = targets.shape
-    if make is not CoreKernel:
-        return RowBlocks(make(omega, tightness, targets), n_threads)
-    is_one_block = n <= rows.block_rows(k, targets.dtype.itemsize, rows.CORE_BLOCK_BYTES)
-    if isinstance(targets, NoTargets) or (omega.is_row_wise and not is_one_block):
-        return RowBlocks(CoreKernel(omega, tightness, targets), n_threads)
-    return CoreLoss(omega, tightness, targets.whole())
+    if make is CoreKernel and not isinstance(targets, NoTargets):
+        n, k = targets.shape
+        is_one_block = n <= rows.block_rows(k, targets.dtype.itemsize, rows.CORE_BLOCK_BYTES)
+        if is_one_block or not omega.is_row_wise:
+            return CoreLoss(omega, tightness, targets.whole())
+    return RowBlocks(make(omega, tightness, targets), n_threads)
 
 
 def bind_like(

@@ -94,32 +94,32 @@ class CoreLoss(BoundLoss):
     tightness: float
     y: Array
 
-    def _solve(self, theta: Array) -> Solution:
+    def solve(self, theta: Array) -> Solution:
         if self.y.ndim < theta.ndim:
             return self.omega.solve_labels(self.y, theta, self.tightness)
         return self.omega.solve(self.y, theta, self.tightness)
 
     @quiet
     def value(self, theta: Array) -> Array:
-        return self._solve(theta).value()
+        return self.solve(theta).value()
 
     @quiet
     def value_and_gradient(self, theta: Array, out: Out = None) -> tuple[Array, Array]:
-        solution = self._solve(theta)
+        solution = self.solve(theta)
         value, gradient = (None, None) if out is None else out
         return _deliver(solution.value(), value), _deliver(solution.gradient(), gradient)
 
     @quiet
     def gradient(self, theta: Array) -> Array:
-        return self._solve(theta).gradient()
+        return self.solve(theta).gradient()
 
     @quiet
     def y_star(self, theta: Array) -> Array:
-        return self._solve(theta).y_star
+        return self.solve(theta).y_star
 
     @quiet
     def hessian_operator(self, theta: Array, reach: Array | None = None) -> HessianOperator:
-        solution = self._solve(theta)
+        solution = self.solve(theta)
         omega: Any = self.omega
         if reach is not None and omega.has_mean_slope:
             p = solution.y_star

@@ -136,15 +136,12 @@ class ProportionKernel(RowKernel):
         own = support.gather(e)
         support.scatter(e, 0)
         rest = np.add.reduce(e, axis=1, dtype=np.float64)
-        lse: FloatArray = np.log(rest + support.total(own))
-        root = None
-        if np.isfinite(t).all() and np.isfinite(lse).all():
-            root = _find_root(t, c * y, own, rest, lse, support, c)
+        root = _find_root(t, c * y, own, rest, support, c)
         if root is None:
             CoreKernel(self.omega, c, self.targets).compute(task)
             return
         lam, p = root
-        rho = np.log(p / y) if c > 0 else t - support.spread(lse) - np.log(y)
+        rho = np.log(p / y) if c > 0 else t - support.spread(lam) - np.log(y)
         if task.value is not None:
             task.value[...] = _sum_terms(y, p, rho, c, support) + rest * np.exp(-lam)
         if task.out is None:
@@ -160,19 +157,16 @@ class ProportionKernel(RowKernel):
 
 
 def _find_root(
-    t: FloatArray,
-    y: FloatArray,
-    own: FloatArray,
-    rest: FloatArray,
-    lse: FloatArray,
-    support: Support,
-    c: float,
+    t: FloatArray, y: FloatArray, own: FloatArray, rest: FloatArray, support: Support, c: float
 ) -> tuple[FloatArray, FloatArray] | None:
     """λ, and the maximizer at the entries with y > 0; None if no root was found.
 
     At those entries t, y and own are the scores less their row's maximum, c times the targets, and
-    e^t. Of each row, rest is Σ e^t over the other entries, and lse log Σ e^t over all.
+    e^t. Of each row, rest is Σ e^t over the other entries.
     """
+    lse: FloatArray = np.log(rest + support.total(own))
+    if not (np.isfinite(t).all() and np.isfinite(lse).all()):
+        return None
     if c == 0:
         return lse, own * support.spread(np.exp(-lse))
     lam, highest = lse + c / 2, lse + support.total(y)

@@ -16,9 +16,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..regularizers import Regularizer, Solution
-from .bound import BoundLoss, HessianOperator, Out
-from .targets import FloatArray, Labels, NoTargets, Scratch, TargetForm
+from ..regularizers import Regularizer
+from .bound import BoundLoss, CoreLoss, HessianOperator, Out
+from .targets import FloatArray, NoTargets, Scratch, TargetForm
 
 # What a block of scores may take of the cache. The core makes some twenty arrays of that size.
 BLOCK_BYTES, CORE_BLOCK_BYTES = 1 << 20, 1 << 17
@@ -146,20 +146,14 @@ class CoreKernel(RowKernel):
     # many short calls of NumPy: two threads wait for each other, and are slower than one
     is_threaded: ClassVar[bool] = False
 
-    def _solve(self, task: BlockTask) -> Solution:
-        if isinstance(self.targets, Labels):
-            labels = self.targets.labels[task.rows]
-            return self.omega.solve_labels(labels, task.theta, self.tightness)
-        y = self.targets.dense(task.rows, task.scratch)
-        return self.omega.solve(y, task.theta, self.tightness)
-
     def compute(self, task: BlockTask) -> None:
         output, value, out = task.output, task.value, task.out
         if isinstance(self.targets, NoTargets):
             if out is not None:
                 out[...] = self.omega.solve_link(task.theta)
             return
-        solution = self._solve(task)
+        y = self.targets.plain(task.rows, task.scratch)
+        solution = CoreLoss(self.omega, self.tightness, y).solve(task.theta)
         if value is not None:
             value[...] = solution.value()
         if out is None:

@@ -84,9 +84,13 @@ class Targets(ABC):
     def dense(self, rows: slice, scratch: Scratch) -> FloatArray:
         """A block of rows in dense form; valid until the next call with the same scratch."""
 
+    def plain(self, rows: slice, scratch: Scratch) -> np.ndarray[Any, Any]:
+        """A block of rows as the core takes them: labels (r,), or dense rows in the dtype."""
+        return self.dense(rows, scratch)
+
     def whole(self) -> np.ndarray[Any, Any]:
-        """All targets as one array: labels (n,), or rows (n, k) in the dtype."""
-        return self.dense(slice(0, self.shape[0]), Scratch())
+        """All targets as the core takes them."""
+        return self.plain(slice(0, self.shape[0]), Scratch())
 
     def support(self, rows: slice, scratch: Scratch) -> Support:
         """The entries y > 0 of a block of rows on the simplex."""
@@ -111,8 +115,8 @@ class Labels(Targets):
 
     labels: IntArray
 
-    def whole(self) -> np.ndarray[Any, Any]:
-        return self.labels
+    def plain(self, rows: slice, scratch: Scratch) -> np.ndarray[Any, Any]:
+        return self.labels[rows]
 
     def dense(self, rows: slice, scratch: Scratch) -> FloatArray:
         labels = self.labels[rows]

@@ -25,9 +25,7 @@ _MAX_STEPS = 20
 
 
 @loop
-def _write(
-    formula: Any, s: Any, y: Any, output: int, out: Any, u: Any, known: Any, terms: Any
-) -> None:
+def _write(formula, s, y, output, out, u, known, terms):
     """Write what is asked for about a chunk, and the terms of the loss."""
     lost = 0.0
     if formula.last_step > 0:
@@ -55,9 +53,7 @@ def _write(
 
 
 @loop
-def entries(
-    formula: Any, theta: Any, y: Any, output: int, value: Any, out: Any, buffers: Any
-) -> None:
+def entries(formula, theta, y, output, value, out, buffers):
     """Write the loss of each row, and what is asked for; NaN where a row needs the core.
 
     Scores, targets and outputs are flat: Numba would take as long for ``reshape`` as for the rest.

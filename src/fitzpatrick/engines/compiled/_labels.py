@@ -6,7 +6,7 @@ With r = Σ e^{θ_i} over the classes i ≠ j and d = log r − θ_j, the formul
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ _CHUNK = 1 << 14
 
 
 @loop
-def _fenchel_young(lead: Any, rest: Any, miss: Any, hit: Any, loss: Any) -> None:
+def _fenchel_young(lead, rest, miss, hit, loss):
     """From the label's own exponential in ``hit``: softplus(d), and the two probabilities."""
     for i in range(len(loss)):
         own, others = hit[i], rest[i]
@@ -36,7 +36,7 @@ def _fenchel_young(lead: Any, rest: Any, miss: Any, hit: Any, loss: Any) -> None
 
 
 @loop
-def _family(c: float, lead: Any, rest: Any, miss: Any, hit: Any, loss: Any) -> None:
+def _family(c, lead, rest, miss, hit, loss):
     """The loss and the two probabilities for any c > 0, with w = c r = ω(d − c + log c)."""
     log_c = math.log(c)
     for i in range(len(loss)):
@@ -59,18 +59,7 @@ def _family(c: float, lead: Any, rest: Any, miss: Any, hit: Any, loss: Any) -> N
 
 
 @loop
-def logistic_labels(
-    theta: Any,
-    labels: Any,
-    tightness: float,
-    output: int,
-    divisor: float,
-    value: Any,
-    out: Any,
-    e: Any,
-    numbers: Any,
-    stats: Any,
-) -> float:
+def logistic_labels(theta, labels, tightness, output, divisor, value, out, e, numbers, stats):
     """Write the loss of each row, and what is asked for; NaN where a row needs the core.
 
     Returns the sum of the losses, divided; NaN, with nothing written, where a label is no class.
@@ -144,5 +133,4 @@ class LabelKernel(CompiledKernel):
         labels = usable(self.targets.labels[rows], np.intp)
         outputs = int(output), divisor, value, out
         buffers = e, numbers, NO_STATS if stats is None else stats
-        total: float = logistic_labels(theta, labels, self.tightness, *outputs, *buffers)
-        return total
+        return float(logistic_labels(theta, labels, self.tightness, *outputs, *buffers))

@@ -17,7 +17,7 @@ treated in groups, with their entries side by side in buffers that stay in the f
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -41,9 +41,7 @@ _LAST_RESIDUAL_POWER = 1e-15
 
 
 @loop
-def _collect(
-    theta: Any, starts: Any, columns: Any, top: Any, e: Any, rest: Any, lse: Any, t: Any, own: Any
-) -> None:
+def _collect(theta, starts, columns, top, e, rest, lse, t, own):
     """Take the entries with y > 0 out of e: t and e^t there, r and lse(t) of each row."""
     n, k = theta.shape
     for i in range(n):
@@ -71,7 +69,7 @@ def _collect(
 
 
 @loop
-def _start(own: Any, s: Any, y: Any, omega: Any) -> None:
+def _start(own, s, y, omega):
     """From e^s and s = t − λ: z = log y − s in its place, and ω within a few percent.
 
     Targets are drawn in from where p does not depend on them.
@@ -85,7 +83,7 @@ def _start(own: Any, s: Any, y: Any, omega: Any) -> None:
 
 
 @loop
-def _advance(z: Any, omega: Any, power: Any) -> None:
+def _advance(z, omega, power):
     """Move every ω to its z, and write the fourth power of the residual it had."""
     for m in range(len(z)):
         residual = z[m] - omega[m] - log(omega[m])
@@ -94,7 +92,7 @@ def _advance(z: Any, omega: Any, power: Any) -> None:
 
 
 @loop
-def _point(y: Any, omega: Any, p: Any, v: Any) -> None:
+def _point(y, omega, p, v):
     """p = y/ω and v = 1/(1 + ω), with one division."""
     for m in range(len(y)):
         shifted = 1 + omega[m]
@@ -104,7 +102,7 @@ def _point(y: Any, omega: Any, p: Any, v: Any) -> None:
 
 
 @loop
-def _halley(g: Any, first: Any, second: Any, step: Any) -> None:
+def _halley(g, first, second, step):
     """Halley's step on log g, from g and its first two derivatives in λ."""
     for i in range(len(step)):
         f, slope = log(g[i]), first[i] / g[i]
@@ -113,7 +111,7 @@ def _halley(g: Any, first: Any, second: Any, step: Any) -> None:
 
 
 @loop
-def _follow(lowest: Any, highest: Any, lam: Any, step: Any) -> None:
+def _follow(lowest, highest, lam, step):
     """λ moved by the step, within its bracket, and how far that was."""
     for i in range(len(step)):
         there = min(max(lam[i] + step[i], lowest[i]), highest[i])
@@ -122,13 +120,13 @@ def _follow(lowest: Any, highest: Any, lam: Any, step: Any) -> None:
 
 
 @loop
-def _scale(factor: Any, lam: Any, out: Any) -> None:
+def _scale(factor, lam, out):
     for i in range(len(out)):
         out[i] = factor[i] * exp(-lam[i])
 
 
 @loop
-def _find_root(tightness: float, starts: Any, loss: Any, numbers: Any, entries: Any) -> None:
+def _find_root(tightness, starts, loss, numbers, entries):
     """Find λ and p for c > 0; on entry z holds t, y holds c y and p holds e^t, on exit z is at λ.
 
     The loss becomes the part of the entries with y = 0; NaN where no root was found.
@@ -188,7 +186,7 @@ def _find_root(tightness: float, starts: Any, loss: Any, numbers: Any, entries: 
 
 
 @loop
-def _normalize(starts: Any, loss: Any, numbers: Any, entries: Any) -> None:
+def _normalize(starts, loss, numbers, entries):
     """Find λ and p for c = 0: p = e^s; on exit z holds s = t − λ."""
     rest, lse, lam, _, _, _, _, _ = numbers
     s, _, _, p, _, _ = entries
@@ -203,7 +201,7 @@ def _normalize(starts: Any, loss: Any, numbers: Any, entries: Any) -> None:
 
 
 @loop
-def _terms(tightness: float, targets: Any, entries: Any) -> None:
+def _terms(tightness, targets, entries):
     """Write the terms of the entries with y > 0 in place of z."""
     z, y, _, p, _, _ = entries
     if tightness == 1:
@@ -232,7 +230,7 @@ def _terms(tightness: float, targets: Any, entries: Any) -> None:
 
 
 @loop
-def _write(starts: Any, columns: Any, e: Any, lam: Any, at_support: Any, out: Any) -> None:
+def _write(starts, columns, e, lam, at_support, out):
     """Write e^(t − λ), and what the entries with y > 0 have instead."""
     n, k = out.shape
     for i in range(n):
@@ -251,19 +249,8 @@ def _write(starts: Any, columns: Any, e: Any, lam: Any, at_support: Any, out: An
 
 @loop
 def proportions(
-    theta: Any,
-    starts: Any,
-    columns: Any,
-    targets: Any,
-    tightness: float,
-    output: int,
-    value: Any,
-    out: Any,
-    e: Any,
-    numbers: Any,
-    entries: Any,
-    stats: Any,
-) -> None:
+    theta, starts, columns, targets, tightness, output, value, out, e, numbers, entries, stats
+):
     """Write the loss of each row, and what is asked for; NaN where a row needs the core.
 
     The buffers are e, flat, for some rows of k, ten of one number for each of these rows, and six

@@ -1,7 +1,5 @@
 """What loops do to a row, or begin with; a support lists the entries y > 0, row after row."""
 
-from typing import Any
-
 import numpy as np
 
 from ._jit import loop, part
@@ -9,7 +7,7 @@ from ._math import exp
 
 
 @part
-def divided_sum(value: Any, divisor: float, out: Any) -> float:
+def divided_sum(value, divisor, out):
     """The sum of the losses of rows over a number, by which their outputs are divided, too."""
     total = 0.0
     for i in range(len(value)):
@@ -22,7 +20,7 @@ def divided_sum(value: Any, divisor: float, out: Any) -> float:
 
 
 @loop
-def highest(x: Any) -> float:
+def highest(x):
     """The largest entry of a row; NaN is ignored.
 
     In eight independent chains, since LLVM does not vectorise it by itself.
@@ -46,7 +44,7 @@ def highest(x: Any) -> float:
 
 
 @loop
-def exponentials(theta: Any, top: Any, e: Any) -> None:
+def exponentials(theta, top, e):
     """Write the largest score of each row, and exp(θ − max θ), row after row, to a flat array."""
     n, k = theta.shape
     for i in range(n):
@@ -59,7 +57,7 @@ def exponentials(theta: Any, top: Any, e: Any) -> None:
 
 
 @loop
-def gather(y: Any, starts: Any, columns: Any, values: Any) -> int:
+def gather(y, starts, columns, values):
     """Write the lists of dense rows, and return how long they are."""
     k = y.shape[1]
     size = 0
@@ -84,7 +82,7 @@ def gather(y: Any, starts: Any, columns: Any, values: Any) -> int:
 
 
 @part
-def are_classes(labels: Any, k: int) -> bool:
+def are_classes(labels, k):
     """True if all labels are among k classes."""
     lowest, highest = 0, 0
     for label in labels:
@@ -97,7 +95,7 @@ def are_classes(labels: Any, k: int) -> bool:
 
 
 @part
-def take(x: Any, columns: Any, begin: int, end: int, own: Any) -> None:
+def take(x, columns, begin, end, own):
     """Write the entries of a row at its support; all of them are in order."""
     if end - begin == len(x):
         for m in range(len(x)):
@@ -108,7 +106,7 @@ def take(x: Any, columns: Any, begin: int, end: int, own: Any) -> None:
 
 
 @part
-def give(own: Any, columns: Any, begin: int, end: int, x: Any) -> None:
+def give(own, columns, begin, end, x):
     """Write them back."""
     if end - begin == len(x):
         for m in range(len(x)):
@@ -119,7 +117,7 @@ def give(own: Any, columns: Any, begin: int, end: int, x: Any) -> None:
 
 
 @part
-def drop(x: Any, columns: Any, begin: int, end: int) -> int:
+def drop(x, columns, begin, end):
     """Put −∞ at the support of a row, and return how many of its entries count: all, or none."""
     if end - begin == len(x):
         return 0
@@ -129,7 +127,7 @@ def drop(x: Any, columns: Any, begin: int, end: int) -> int:
 
 
 @part
-def put(own: Any, columns: Any, begin: int, end: int, i: int, out: Any) -> None:
+def put(own, columns, begin, end, i, out):
     """Write the entries of row i at its support."""
     k = out.shape[1]
     if end - begin == k:

@@ -37,17 +37,7 @@ MAX_STEPS = 200
 
 
 @loop
-def threshold(
-    formula: Any,
-    x: Any,
-    size: int,
-    own: Any,
-    targets: Any,
-    begin: int,
-    end: int,
-    lower: float,
-    tolerance: float,
-) -> tuple[float, float]:
+def threshold(formula, x, size, own, targets, begin, end, lower, tolerance):
     """τ such that Σ p = 1; NaN where an entry makes no sense.
 
     It is a sum of two numbers, whose digits many small entries need to sum to one. The search
@@ -85,19 +75,8 @@ def threshold(
 
 @loop
 def simplex(
-    formula: Any,
-    theta: Any,
-    starts: Any,
-    columns: Any,
-    targets: Any,
-    tolerance: float,
-    output: int,
-    divisor: float,
-    value: Any,
-    out: Any,
-    x: Any,
-    own: Any,
-) -> float:
+    formula, theta, starts, columns, targets, tolerance, output, divisor, value, out, x, own
+):
     """Write the loss of each row, and what is asked for; NaN where a row needs the core.
 
     Returns the sum of the losses, divided; NaN, with nothing written, where a label is no class.
@@ -141,9 +120,7 @@ def simplex(
 
 
 @part
-def _write_others(
-    formula: Any, x: Any, size: int, tau: tuple[float, float], output: int, i: int, out: Any
-) -> float:
+def _write_others(formula, x, size, tau, output, i, out):
     """Write what is asked for at the entries with y = 0 of row i, and return the sum of losses."""
     loss = 0.0
     for j in range(size):
@@ -158,15 +135,7 @@ def _write_others(
 
 
 @part
-def _write_own(
-    formula: Any,
-    x: Any,
-    targets: Any,
-    begin: int,
-    end: int,
-    tau: tuple[float, float],
-    output: int,
-) -> float:
+def _write_own(formula, x, targets, begin, end, tau, output):
     """Write what is asked for at the entries with y > 0, in place of x, and sum their losses."""
     loss = 0.0
     times = 1.0 if output == GRADIENT else 0.0
@@ -201,7 +170,5 @@ class SimplexKernel(CompiledKernel):
         lists = support_lists(self.targets, rows, scratch)
         tolerance = _TOLERANCE[theta.dtype.char]
         x, own = scratch.stack("rows", 2, theta.shape[1:], np.float64)
-        total: float = simplex(
-            self.formula, theta, *lists, tolerance, int(output), divisor, value, out, x, own
-        )
-        return total
+        outputs = int(output), divisor, value, out
+        return float(simplex(self.formula, theta, *lists, tolerance, *outputs, x, own))

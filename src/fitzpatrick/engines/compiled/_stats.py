@@ -1,7 +1,5 @@
 """By-products of a loss at the scores of its rows, for evaluation: see ``torch.RowStats``."""
 
-from typing import Any
-
 import numpy as np
 
 from ._jit import loop, part
@@ -13,7 +11,7 @@ _LOWEST = -800.0
 
 
 @part
-def finish_row(theta: Any, top: float, e: Any, score: float, best: float, stats: Any) -> None:
+def finish_row(theta, top, e, score, best, stats):
     """Write those of a row: log-sum-exp, entropy, ⟨y, θ⟩, and 1 if no score is above the best.
 
     From e^d with d = θ − top, and from the score of the class with the largest target.
@@ -35,9 +33,7 @@ def finish_row(theta: Any, top: float, e: Any, score: float, best: float, stats:
 
 
 @loop
-def finish_stats(
-    theta: Any, starts: Any, columns: Any, values: Any, top: Any, e: Any, stats: Any
-) -> None:
+def finish_stats(theta, starts, columns, values, top, e, stats):
     """Write those of some rows, (n, 4), from their exponentials and the lists of their targets."""
     n, k = theta.shape
     for i in range(n):
@@ -51,9 +47,7 @@ def finish_stats(
 
 
 @loop
-def row_stats(
-    theta: Any, starts: Any, columns: Any, values: Any, top: Any, e: Any, stats: Any
-) -> None:
+def row_stats(theta, starts, columns, values, top, e, stats):
     """Write those of all rows; the buffers are for some of them."""
     n, step = len(theta), len(top)
     for first in range(0, n, step):

@@ -29,18 +29,18 @@ _REMAINDER = tuple(1 / math.factorial(n) for n in range(14, 1, -1))
 
 
 @part
-def _slope(formula: Any, p: float) -> float:
+def _slope(formula, p):
     d = formula.slope(p, 0.0) if p > 0 else 0.0
     return d + (p - p)  # NaN where p is
 
 
 @part
-def _mean(along: float, weight: float) -> float:
+def _mean(along, weight):
     return along / (weight if weight != 0 else 1.0)  # a row of zeros is one that is masked
 
 
 @loop
-def _jacobian(formula: Any, p: Any, v: Any, out: Any) -> None:
+def _jacobian(formula, p, v, out):
     n, k = p.shape
     for i in range(n):
         weight, along = 0.0, 0.0
@@ -55,7 +55,7 @@ def _jacobian(formula: Any, p: Any, v: Any, out: Any) -> None:
 
 
 @loop
-def _links(theta: Any, alpha: Any, tolerance: float, out: Any, x: Any) -> None:
+def _links(theta, alpha, tolerance, out, x):
     n, k = theta.shape
     for i in range(n):
         beta = max(alpha[i] - 1.0, _MIN_BETA)
@@ -83,7 +83,7 @@ def _exponential_remainder(t: float, e: float) -> float:
 
 
 @loop
-def _products(p: Any, v: Any, alpha: Any, out: Any, by_alpha: Any) -> None:
+def _products(p, v, alpha, out, by_alpha):
     n, k = p.shape
     for i in range(n):
         beta = alpha[i] - 1.0

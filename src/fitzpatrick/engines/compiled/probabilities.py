@@ -9,7 +9,6 @@ is computed from the sum of the others.
 
 import functools
 import math
-from typing import Any
 
 import numpy as np
 
@@ -51,9 +50,7 @@ def _tabulate(tightness: float) -> tuple[FloatArray, int]:
 
 
 @loop
-def _fill(
-    theta: Any, tightness: float, table: Any, digits: int, e: Any, d: Any, rows: Any, out: Any
-) -> None:
+def _fill(theta, tightness, table, digits, e, d, rows, out):
     """Write the probabilities of the rows of θ; e, d are flat buffers, rows four of n numbers."""
     n, k = theta.shape
     top, others, total, own = rows

@@ -12,10 +12,6 @@ Scores and targets are read once. A program sums its losses, unless the loss of 
 for.
 """
 
-# mypy: disable-error-code="misc,no-untyped-def,no-any-return"
-# ruff: noqa: RET505
-# Triton's language is not Python to a type checker
-
 import triton
 import triton.language as tl
 
@@ -159,7 +155,6 @@ def _hard_coin(x, y, c, o: tl.constexpr):
 
 @triton.jit
 def _entry_losses(x, y, c, o: tl.constexpr):
-    """p − y and the losses."""
     if o.kind == "clipped":
         return _clipped(x, y, c, o)
     elif o.kind == "poisson":

@@ -19,10 +19,6 @@ logarithm, and y = 0 is no exception.
 ``o`` holds the options of a kernel (:class:`.plan.Options`).
 """
 
-# mypy: disable-error-code="misc,no-untyped-def,no-any-return"
-# ruff: noqa: RET505
-# Triton's language is not Python to a type checker
-
 import triton
 import triton.language as tl
 

@@ -5,10 +5,6 @@ at hand and begins the next, or pools it with the one below, so that rows of n e
 steps at most, whatever they hold. Rows are in float32 or float64, arithmetic in float64.
 """
 
-# mypy: disable-error-code="misc,no-untyped-def,no-any-return"
-# ruff: noqa: RET505
-# Triton's language is not Python to a type checker
-
 import torch
 import triton
 import triton.language as tl

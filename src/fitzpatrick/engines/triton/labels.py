@@ -20,10 +20,6 @@ A label equal to ``ignore_index``, or a weight of 0, makes a row of zeros withou
 label out of range makes it NaN.
 """
 
-# mypy: disable-error-code="misc,no-untyped-def,no-any-return"
-# ruff: noqa: RET505
-# Triton's language is not Python to a type checker
-
 import triton
 import triton.language as tl
 
@@ -40,7 +36,7 @@ from .formulas import (
 )
 from .math import exp, relu
 from .root import solve_tau
-from .tiles import write_zeros
+from .tiles import columns_of, inside_row, store_block, write_zeros
 from .transform import (
     along_factor,
     capped,
@@ -207,19 +203,12 @@ def label_rows(
 @triton.jit
 def load_block(start, block, mask, o: tl.constexpr, POLICY: tl.constexpr):
     """The columns of a block and their scores, −∞ where masked or outside of the row."""
-    group = block * o.groups + tl.arange(0, o.groups)
-    cols = group[:, None] * o.lanes + tl.arange(0, o.lanes)[None, :]
+    _, cols = columns_of(block, o)
     if mask is None:
         x = tl.load(start + cols, eviction_policy=POLICY)
     else:
         x = tl.load(start + cols, mask=mask[:, None], other=float("-inf"), eviction_policy=POLICY)
     return cols, x.to(o.acc)
-
-
-@triton.jit
-def inside_row(block, groups, o: tl.constexpr):
-    """Which groups of a block are in the row."""
-    return block * o.groups + tl.arange(0, o.groups) < groups
 
 
 @triton.jit
@@ -330,6 +319,42 @@ def sums_of_row(given, tau, low, o: tl.constexpr):
     return _with_own(powers, slopes, own, tau, low, c, o)
 
 
+@triton.jit
+def write_others(scores, out, own_g, factor, top, tau, low, active, o: tl.constexpr):
+    """Write the gradient of a row, without its list; terms of the derivative in the factor."""
+    start, groups, own, given = scores
+    IS_LIST: tl.constexpr = o.target == "lists"
+    terms = tl.zeros((o.groups,), o.acc)
+    word = tl.zeros((o.groups,), tl.int32)
+    blocks = tl.cdiv(groups, o.groups)
+    for i in range(blocks):
+        # a second read goes backwards: the end of the row is what the cache still holds
+        block = i if o.power > 0 or (o.learned and IS_LIST) else blocks - 1 - i
+        inside = inside_row(block, groups, o)
+        if o.power == 0:
+            cols, u = load_block(start, block, None if o.even else inside, o, "evict_first")
+        else:
+            cols, u = load_block(start, block, active if o.even else active & inside, o, "")
+        u = capped(u, given, o)
+        x = scaled(u, given, o)
+        if o.learned and IS_LIST:  # then bits are not where the gradient is
+            x, word = without_own(x, cols, block, own, word, o)
+        if o.power > 0:
+            x -= top
+        p = others_at(x, tau, low, o) * factor
+        if o.learned:
+            if not IS_LIST:
+                if block == own // (o.groups * o.lanes):
+                    p = tl.where(cols == own, 0.0, p)
+            terms += tl.sum(along_factor(p, u), axis=1)
+        p = with_slope(p, u, given, o)
+        if not IS_LIST:
+            if block == own // (o.groups * o.lanes):
+                p = tl.where(cols == own, own_g, p)
+        store_block(out, cols, p.to(out.dtype.element_ty), inside, o)
+    return terms
+
+
 @triton.jit(do_not_specialize=["divisor", "tightness"])
 def wide_label_rows(
     theta, target, scale, value, gradient, factors, by_factor, numbers,
@@ -430,7 +455,6 @@ def wide_label_rows(
         if o.with_gradient:
             own_g = -mass * weight
             factor *= weight
-            terms = tl.zeros((o.groups,), o.acc)
             if o.learned:
                 by_own = along_factor(own_g, own_u)
             own_g = with_slope(own_g, own_u, given, o)
@@ -440,34 +464,7 @@ def wide_label_rows(
                     by_own += tl.sum(tl.sum(along_factor(few, beside_u), axis=1), axis=0)
                 few = tl.where(edges == label, own_g, with_slope(few, beside_u, given, o))
                 tl.store(out + edges, few.to(gradient.dtype.element_ty), mask=is_edge)
-            blocks = tl.cdiv(groups, o.groups)
-            for i in range(blocks):
-                # a second read goes backwards: the end of the row is what the cache still holds
-                block = blocks - 1 - i if o.power == 0 else i
-                inside = inside_row(block, groups, o)
-                if o.power == 0:
-                    mask = None if o.even else inside
-                    cols, u = load_block(start, block, mask, o, "evict_first")
-                else:
-                    mask = active if o.even else active & inside
-                    cols, u = load_block(start, block, mask, o, "")
-                u = capped(u, given, o)
-                x = scaled(u, given, o)
-                if o.power > 0:
-                    x -= top
-                p = others_at(x, tau, low, o) * factor
-                if o.learned:
-                    if block == label // (o.groups * o.lanes):
-                        p = tl.where(cols == label, 0.0, p)
-                    terms += tl.sum(along_factor(p, u), axis=1)
-                p = with_slope(p, u, given, o)
-                if block == label // (o.groups * o.lanes):
-                    p = tl.where(cols == label, own_g, p)
-                p = p.to(gradient.dtype.element_ty)
-                if o.even:
-                    tl.store(out + cols, p, cache_modifier=".cs")
-                else:
-                    tl.store(out + cols, p, mask=inside[:, None], cache_modifier=".cs")
+            terms = write_others(scores, out, own_g, factor, top, tau, low, active, o)
             if o.learned:
                 tl.store(by_factor + row, by_own + tl.sum(terms, axis=0))
     else:

@@ -71,11 +71,7 @@ _LAUNCHES_COMPILED = tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 3
 
 def scale_rows_(rows: Tensor, factors: Tensor) -> None:
     """Multiply the rows by their factors, or all by one, in place; cheap where all are one."""
-    if rows.ndim == 3:
-        rows = rows.flatten(1)  # all by one
     n, k = rows.shape
-    if n == 0:
-        return
     plan = _scale_plan(rows.dtype)
     programs = ceil_div(n, plan.rows)
     spread = max(1, min(ceil_div(k, plan.constants["BLOCK"]), ceil_div(1024, programs)))
@@ -243,12 +239,9 @@ def _parts(target: Target, theta: Tensor) -> tuple[str, Tensor, Tensor, Tensor]:
         return ("labels", "rows", "lists")[target.ndim - 1], target, theta, theta
     labels, base, share, own = target
     if len(base) == 1:
-        return "smoothed", theta, labels, _mixture(base * share, own)
-    return "weighted", base.contiguous().expand(theta.shape), labels, _mixture(share, own)
-
-
-def _mixture(share: Tensor, own: Tensor) -> Tensor:
-    return torch.stack((share, own), 1)
+        return "smoothed", theta, labels, torch.stack((base * share, own), 1)
+    base = base.contiguous().expand(theta.shape)
+    return "weighted", base, labels, torch.stack((share, own), 1)
 
 
 def _count(rows: Tensor, ignore_index: int) -> Tensor:

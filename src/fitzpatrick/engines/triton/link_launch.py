@@ -25,16 +25,8 @@ from .plan import (
     working_dtype,
 )
 
-
-@dataclass(frozen=True)
-class LinkLimits:
-    """The widest rows that stay in registers; measured on an H200 (benchmarks/gpu_links.py)."""
-
-    max_rows: int = 512
-    max_gradient_rows: int = 32768
-
-
-LIMITS = LinkLimits()
+# The widest rows that stay in registers; measured on an H200 (benchmarks/gpu_links.py).
+_MAX_ROWS, _MAX_GRADIENT_ROWS = 512, 32768
 
 
 class RowMask(NamedTuple):
@@ -82,7 +74,7 @@ def plan_links(
     **given: bool,
 ) -> Plan:
     """How to compute links of rows of k classes, or their backward pass, with some options."""
-    limit = LIMITS.max_gradient_rows if is_gradient else LIMITS.max_rows
+    limit = _MAX_GRADIENT_ROWS if is_gradient else _MAX_ROWS
     if k > limit and not inner:
         kernel = wide_link_gradient_rows if is_gradient else wide_link_rows
         shape = tile_shape(k, lanes, dtype)
@@ -130,7 +122,6 @@ def _prepare(
 
 @functools.lru_cache(maxsize=64)
 def _filled(alpha: float, device: torch.device) -> Tensor:
-    """One number on a device."""
     return torch.full((1,), alpha, dtype=torch.float64, device=device)
 
 

@@ -13,15 +13,12 @@ maxima over all tiles say where it is high, and only these places are read again
 bytes leaves entries out, which are then 0; so is a row without any entry left.
 """
 
-# mypy: disable-error-code="misc,no-untyped-def,no-any-return"
-# ruff: noqa: RET505
-# Triton's language is not Python to a type checker
-
 import triton
 import triton.language as tl
 
 from .math import exp2, expm1_minus_x, log, log2, reciprocal, relu
 from .root import solve_tau
+from .tiles import columns_of, store_block
 
 
 @triton.jit
@@ -177,10 +174,9 @@ def link_rows(
 @triton.jit
 def _tile(source, block, groups, active, row_mask, mask_column, o: tl.constexpr):
     """Columns of a tile, their scores, −∞ where they are left out, and which groups are inside."""
-    group = block * o.groups + tl.arange(0, o.groups)
-    cols = group[:, None] * o.lanes + tl.arange(0, o.lanes)[None, :]
-    inside = (group < groups)[:, None]
-    read = inside
+    group, cols = columns_of(block, o)
+    inside = group < groups
+    read = inside[:, None]
     if active is not None:
         read = read & active[:, None]
     if o.masked:
@@ -239,13 +235,12 @@ def wide_link_rows(
     peaks = tl.max(tops, axis=1)
     top = tl.max(peaks, axis=0)
     is_empty = tl.full((), 0, tl.int1)
-    if o.masked:  # noqa: SIM102  # one is known when the kernel is compiled
+    if o.masked:
         # no entry is left, or nothing but −∞, which is NaN as it is without a mask
         if top == float("-inf"):
             count = tl.zeros((o.groups, o.lanes), tl.int32)
             for block in range(blocks):
-                group = block * o.groups + tl.arange(0, o.groups)
-                cols = group[:, None] * o.lanes + tl.arange(0, o.lanes)[None, :]
+                group, cols = columns_of(block, o)
                 inside = (group < groups)[:, None]
                 kept = tl.load(row_mask + cols.to(tl.int64) * mask_column, mask=inside, other=0)
                 count = tl.maximum(count, kept.to(tl.int32))
@@ -268,11 +263,7 @@ def wide_link_rows(
         p = tl.where(tau == tau, p, tau)
         if o.masked:
             p = tl.where((x == float("-inf")) | is_empty, 0.0, p)
-        p = p.to(out.dtype.element_ty)
-        if o.even:
-            tl.store(to + cols, p, cache_modifier=".cs")
-        else:
-            tl.store(to + cols, p, mask=inside, cache_modifier=".cs")
+        store_block(to, cols, p.to(out.dtype.element_ty), inside, o)
 
 
 @triton.jit
@@ -340,8 +331,7 @@ def wide_link_gradient_rows(
     products = tl.zeros((o.groups, o.lanes), o.acc)
     blocks = tl.cdiv(groups, o.groups)
     for block in range(blocks):
-        group = block * o.groups + tl.arange(0, o.groups)
-        cols = group[:, None] * o.lanes + tl.arange(0, o.lanes)[None, :]
+        group, cols = columns_of(block, o)
         inside = (group < groups)[:, None]
         entries = tl.load(p + cols, mask=inside, other=0.0, eviction_policy="evict_last")
         entries = entries.to(o.acc)
@@ -355,8 +345,7 @@ def wide_link_gradient_rows(
     for i in range(blocks):
         # backwards: the end of the row is what the cache still holds
         block = blocks - 1 - i
-        group = block * o.groups + tl.arange(0, o.groups)
-        cols = group[:, None] * o.lanes + tl.arange(0, o.lanes)[None, :]
+        group, cols = columns_of(block, o)
         inside = (group < groups)[:, None]
         entries = tl.load(p + cols, mask=inside, other=0.0, eviction_policy="evict_first")
         entries = entries.to(o.acc)

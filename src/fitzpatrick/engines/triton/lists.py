@@ -15,9 +15,6 @@ A row without a class, or with the weight 0, becomes zeros without being read; a
 makes its row NaN, and nothing is read there.
 """
 
-# mypy: disable-error-code="misc,no-untyped-def,no-any-return"
-# Triton's language is not Python to a type checker
-
 import triton
 import triton.language as tl
 
@@ -31,14 +28,11 @@ from .formulas import (
 )
 from .labels import (
     block_maxima,
-    inside_row,
-    load_block,
-    others_at,
     powers_above,
     running_sums,
     sums_of_maxima,
     sums_of_row,
-    without_own,
+    write_others,
 )
 from .math import exp, relu
 from .proportions import softmax_rows
@@ -208,36 +202,11 @@ def list_rows(
         if o.with_gradient:
             factor *= weight
             difference *= weight
-            terms = tl.zeros((o.groups,), o.acc)
             if o.learned:
                 of_classes = tl.where(is_class, difference, 0.0)
                 by_classes = _total(along_factor(of_classes, own_u))
             listed = with_slope(difference, own_u, given, o).to(gradient.dtype.element_ty)
-            word = tl.zeros((o.groups,), tl.int32)
-            blocks = tl.cdiv(groups, o.groups)
-            for i in range(blocks):
-                # a second read goes backwards: the end of the row is what the cache still holds
-                block = blocks - 1 - i if o.power == 0 and not o.learned else i
-                inside = inside_row(block, groups, o)
-                if o.power == 0:
-                    cols, u = load_block(start, block, None if o.even else inside, o, "evict_first")
-                else:
-                    mask = active if o.even else active & inside
-                    cols, u = load_block(start, block, mask, o, "")
-                u = capped(u, given, o)
-                z = scaled(u, given, o)
-                if o.learned:  # then bits are not where the gradient is
-                    z, word = without_own(z, cols, block, own, word, o)
-                if o.power > 0:
-                    z -= top
-                p = others_at(z, tau, low, o) * factor
-                if o.learned:
-                    terms += tl.sum(along_factor(p, u), axis=1)
-                p = with_slope(p, u, given, o).to(gradient.dtype.element_ty)
-                if o.even:
-                    tl.store(out + cols, p, cache_modifier=".cs")
-                else:
-                    tl.store(out + cols, p, mask=inside[:, None], cache_modifier=".cs")
+            terms = write_others(scores, out, listed, factor, top, tau, low, active, o)
             # over what all threads have written
             tl.debug_barrier()
             tl.store(out + classes, listed, mask=is_class)

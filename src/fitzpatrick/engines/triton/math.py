@@ -5,9 +5,6 @@ exponential and a logarithm; parity tests tie the two together. FAST allows the 
 NVIDIA GPUs, which flush subnormal numbers to zero.
 """
 
-# mypy: disable-error-code="misc,no-untyped-def,no-any-return"
-# Triton's language is not Python to a type checker
-
 import triton
 import triton.language as tl
 

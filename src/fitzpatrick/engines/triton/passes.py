@@ -4,10 +4,6 @@ Blocks are loaded one ahead of the arithmetic, and each pass goes over the row i
 opposite to the one before, since the end of a pass is what the cache still holds.
 """
 
-# mypy: disable-error-code="misc,no-untyped-def,no-any-return"
-# ruff: noqa: RET505
-# Triton's language is not Python to a type checker
-
 import triton
 import triton.language as tl
 
@@ -24,6 +20,7 @@ from .formulas import (
 from .math import LOG2_E, exp, exp2, min_of_pairs, relu
 from .root import add_eight, add_four, moments, next_tau, solve_tau, step_from_moments
 from .tiles import (
+    columns_of,
     half,
     inside_row,
     join_halves,
@@ -56,8 +53,7 @@ def span_limit(c, o: tl.constexpr):
 @triton.jit
 def _first_maximum(scores, groups, o: tl.constexpr):
     """The highest score of the first block; 0 if that is −∞."""
-    group = tl.arange(0, o.groups)
-    cols = group[:, None] * o.lanes + tl.arange(0, o.lanes)[None, :]
+    group, cols = columns_of(0, o)
     x = tl.load(scores + cols, mask=(group < groups)[:, None], other=float("-inf"))
     top = tl.max(tl.max(x.to(o.acc), axis=1), axis=0)
     return tl.where(top == float("-inf"), 0.0, top)
@@ -88,7 +84,6 @@ def _minima(minima, block, inside, source, o: tl.constexpr):
 
 @triton.jit
 def _minimum(minima, source, o: tl.constexpr):
-    """The least of the minima."""
     if minima.dtype == tl.int32:
         minima = tl.minimum(half(minima, 0, source, o), half(minima, 1, source, o))
     return tl.min(tl.min(minima, axis=1), axis=0)
@@ -104,7 +99,7 @@ def _quick_sum(scores, groups, top, o: tl.constexpr):
     for block in range(blocks):
         now = ahead
         ahead = load(scores, tl.minimum(block + 1, blocks - 1), groups, o, True)
-        inside = inside_row(block, groups, o)
+        inside = inside_row(block, groups, o)[:, None]
         for which in tl.static_range(2 if o.lanes == 8 else 1):
             e = exp2((half(now, which, scores, o) - top) * LOG2_E, o.fast)
             if not o.even:
@@ -124,7 +119,7 @@ def _careful_sum(scores, groups, o: tl.constexpr):
         for which in tl.static_range(2 if o.lanes == 8 else 1):
             x = half(now, which, scores, o)
             if not o.even:
-                x = tl.where(inside_row(block, groups, o), x, float("-inf"))
+                x = tl.where(inside_row(block, groups, o)[:, None], x, float("-inf"))
             higher = tl.maximum(tops, tl.max(x, axis=1))
             base = tl.where(higher == float("-inf"), 0.0, higher)
             fresh = tl.sum(exp(x - base[:, None], o.fast), axis=1)
@@ -182,7 +177,7 @@ def _moments_step(
     for i in range(last + 1):
         this_x, this_y = next_x, next_y
         next_x, next_y = load_both(scores, given, tl.maximum(last - 1 - i, 0), groups, o, True)
-        inside = inside_row(last - i, groups, o)
+        inside = inside_row(last - i, groups, o)[:, None]
         if WITH_LOWEST:
             minima = _minima(minima, this_x, inside, scores, o)
         for which in tl.static_range(2 if o.lanes == 8 else 1):
@@ -318,7 +313,7 @@ def _maxima(scores, given, groups, top, c, o: tl.constexpr):
             if WITH_TARGETS:
                 v += c * targets_of_half(this_y, which, given, block, o)
             if not o.even:
-                v = tl.where(inside_row(block, groups, o), v, float("-inf"))
+                v = tl.where(inside_row(block, groups, o)[:, None], v, float("-inf"))
             if which == 0:
                 evens = tl.maximum(evens, v, propagate_nan=tl.PropagateNan.ALL)
             else:
@@ -349,8 +344,7 @@ def _sums_of_ramps(row, tau, low, o: tl.constexpr):
     slopes = tl.zeros((o.groups,), o.acc)
     active = peaks - tau > low
     for block in range(tl.cdiv(groups, o.groups)):
-        group = block * o.groups + tl.arange(0, o.groups)
-        cols = group[:, None] * o.lanes + tl.arange(0, o.lanes)[None, :]
+        group, cols = columns_of(block, o)
         mask = (active if o.even else active & (group < groups))[:, None]
         v = tl.load(scores + cols, mask=mask, other=float("-inf")).to(o.acc) - top
         if o.power == 1 and o.mode != "zero":
@@ -376,7 +370,7 @@ def _sums_of_entmax(row, tau, low, o: tl.constexpr):
         for which in tl.static_range(HALVES):
             s = ((half(this_x, which, scores, o) - top) - tau) - low
             if not o.even:
-                s = tl.where(inside_row(last - i, groups, o), s, float("-inf"))
+                s = tl.where(inside_row(last - i, groups, o)[:, None], s, float("-inf"))
             y = targets_of_half(this_y, which, given, last - i, o)
             p, d = entmax_point(s, y, c, o)
             points += p

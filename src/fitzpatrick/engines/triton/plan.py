@@ -204,8 +204,7 @@ def plan_for(problem: Problem) -> Plan:
     has_labels = problem.target == "labels"
     has_rows = problem.target in ("rows", "smoothed", "weighted")
     is_double, is_half = dtype == torch.float64, dtype.itemsize == 2
-    is_tsallis = problem.omega == "tsallis"
-    if is_tsallis:
+    if problem.omega == "tsallis":
         kernel = wide_kernel = tsallis_label_rows
         shape = tile_shape(k, lanes, dtype)
     elif has_labels:

@@ -9,9 +9,6 @@ the cache but for the first: for its largest score, the sum of the exponentials,
 units of the largest. These are written where the probabilities go, and divided by their sum there.
 """
 
-# mypy: disable-error-code="misc,no-untyped-def,no-any-return"
-# Triton's language is not Python to a type checker
-
 import functools
 from dataclasses import dataclass
 from typing import Any

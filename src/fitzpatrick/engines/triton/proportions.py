@@ -4,9 +4,6 @@ A row is looked at as a whole, then τ is found, then every entry has its differ
 term of the loss. Rows that fit stay in registers; wider ones are read again in each pass.
 """
 
-# mypy: disable-error-code="misc,no-untyped-def,no-any-return"
-# Triton's language is not Python to a type checker
-
 import triton
 import triton.language as tl
 

@@ -11,10 +11,6 @@ float64 leaves none. Four moments leave 4e-4, which half precision does not see:
 change with τ to first order. For c > 1 Newton's steps on log g lead to where \|Δ\| <= ½.
 """
 
-# mypy: disable-error-code="misc,no-untyped-def,no-any-return"
-# ruff: noqa: RET505
-# Triton's language is not Python to a type checker
-
 import triton
 import triton.language as tl
 

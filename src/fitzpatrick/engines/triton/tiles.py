@@ -9,12 +9,30 @@ labels ("smoothed"), the label, what each class has, and what the label has on t
 classes with weights ("weighted"), also a pointer to these weights.
 """
 
-# mypy: disable-error-code="misc,no-untyped-def,no-any-return"
-# ruff: noqa: RET505, SIM108, SIM300
-# Triton's language is not Python to a type checker
-
 import triton
 import triton.language as tl
+
+
+@triton.jit
+def inside_row(block, groups, o: tl.constexpr):
+    """Which groups of a block are in the row."""
+    return block * o.groups + tl.arange(0, o.groups) < groups
+
+
+@triton.jit
+def columns_of(block, o: tl.constexpr):
+    """The groups of a block, and the columns of their lanes."""
+    group = block * o.groups + tl.arange(0, o.groups)
+    return group, group[:, None] * o.lanes + tl.arange(0, o.lanes)[None, :]
+
+
+@triton.jit
+def store_block(out, cols, x, inside, o: tl.constexpr):
+    """Write a block of a row, which nothing reads again."""
+    if o.even:
+        tl.store(out + cols, x, cache_modifier=".cs")
+    else:
+        tl.store(out + cols, x, mask=inside[:, None], cache_modifier=".cs")
 
 
 @triton.jit
@@ -129,16 +147,9 @@ def targets_of_half(stored, which: tl.constexpr, given, block, o: tl.constexpr):
 
 
 @triton.jit
-def inside_row(block, groups, o: tl.constexpr):
-    """Which groups of a block are in the row."""
-    return (block * o.groups + tl.arange(0, o.groups) < groups)[:, None]
-
-
-@triton.jit
 def write_zeros(out, groups, o: tl.constexpr):
     """The gradient of a row that does not count."""
     zero = tl.zeros((o.groups, o.lanes), out.dtype.element_ty)
     for block in range(tl.cdiv(groups, o.groups)):
-        group = block * o.groups + tl.arange(0, o.groups)
-        cols = group[:, None] * o.lanes + tl.arange(0, o.lanes)[None, :]
+        group, cols = columns_of(block, o)
         tl.store(out + cols, zero, mask=(group < groups)[:, None], cache_modifier=".cs")

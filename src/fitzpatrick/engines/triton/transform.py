@@ -7,10 +7,6 @@ The numbers of a row (:class:`fitzpatrick.torch.RowStats`) come from its maximum
 Σ e^d d, where d is a score less the maximum.
 """
 
-# mypy: disable-error-code="misc,no-untyped-def,no-any-return"
-# ruff: noqa: RET505
-# Triton's language is not Python to a type checker
-
 import triton
 import triton.language as tl
 

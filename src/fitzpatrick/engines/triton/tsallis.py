@@ -8,10 +8,6 @@ With β = α − 1 and R = 1/β + c the entries of the other classes are
 for c > 0, increasing in u; for c = 0 it is one of the others.
 """
 
-# mypy: disable-error-code="misc,no-untyped-def,no-any-return"
-# ruff: noqa: RET505
-# Triton's language is not Python to a type checker
-
 import triton
 import triton.language as tl
 
@@ -19,6 +15,7 @@ from .formulas import tightness_of
 from .links import is_active, ramp_start, ramps, row_sums
 from .math import exp, expm1_minus_x, log, log1p, relu
 from .root import solve_tau
+from .tiles import columns_of
 from .weights import label_and_weight
 
 
@@ -92,8 +89,7 @@ def _sums_of_maxima(given, tau, low, o: tl.constexpr):
 @triton.jit
 def _tile(source, block, k, label, active, o: tl.constexpr):
     """Columns of a tile and their scores, −∞ at the label and where nothing is active."""
-    group = block * o.groups + tl.arange(0, o.groups)
-    cols = group[:, None] * o.lanes + tl.arange(0, o.lanes)[None, :]
+    _, cols = columns_of(block, o)
     x = tl.load(source + cols, mask=(cols < k) & active[:, None], other=float("-inf"))
     return cols, tl.where(cols == label, float("-inf"), x.to(o.acc))
 

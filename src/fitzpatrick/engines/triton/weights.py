@@ -5,10 +5,6 @@ The weight of a row is an entry of a tensor ("each"), or one over a number that 
 leaves in a few parts.
 """
 
-# mypy: disable-error-code="misc,no-untyped-def,no-any-return"
-# ruff: noqa: RET505
-# Triton's language is not Python to a type checker
-
 import triton
 import triton.language as tl
 
