@@ -29,16 +29,9 @@ from . import _graphs as graphs
 from . import _operators as operators
 from . import _reference as reference
 from ._arguments import check_one_forward_level, is_plain, rows_along
-from ._engines import (
-    compute,
-    compute_entries,
-    kernel_of,
-    scale_,
-    takes_columns,
-    takes_transforms,
-)
+from ._engines import compute, compute_entries, kernel_of, scale_, takes_columns, takes_transforms
 from ._handles import LossCall
-from ._stats import StatsRequest, stats_of
+from ._stats import StatsRequest, numbers_of
 from ._targets import (
     Scale,
     Smoothed,
@@ -64,13 +57,12 @@ THIRD_DERIVATIVE = (
 
 
 def apply(function: type[Function], *inputs: Any) -> Tensor:
-    """What a function of PyTorch's returns; theirs has no types."""
+    """Call a function of PyTorch's, which has no types."""
     out: Tensor = function.apply(*inputs)  # type: ignore[no-untyped-call]
     return out
 
 
 def _save_inputs(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    """Save the inputs for :func:`_saved_inputs`."""
     del output
     tensors = [x if isinstance(x, Tensor) else None for x in inputs]
     ctx.save_for_backward(*tensors)
@@ -80,13 +72,11 @@ def _save_inputs(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 
 
 def _saved_inputs(ctx: Any) -> list[Any]:
-    """The inputs of a function, in their order."""
     saved = zip(ctx.saved_tensors, ctx.inputs, strict=True)
     return [other if tensor is None else tensor for tensor, other in saved]
 
 
 def no_target_derivative() -> NoReturn:
-    """Raise for a target that wants a gradient."""
     raise NotImplementedError(
         "the losses are differentiated in input and in weights that only multiply rows, not in "
         "target, nor in a weight that changes the target (with label_smoothing, pos_weight); "
@@ -213,13 +203,11 @@ class _Refusal(Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(message: str, x: Tensor, *sources: Tensor) -> Tensor:
-        del message, sources
+    def forward(_message: str, x: Tensor, *_sources: Tensor) -> Tensor:
         return x.view_as(x)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        del output
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], _output: Tensor) -> None:
         ctx.message = inputs[0]
 
     @staticmethod
@@ -269,7 +257,7 @@ def _pull_back_rows(
     call: LossCall,
     transform: Transform | None,
     tensors: Any,
-    gradients: Gradients | None,
+    gradients: Any,
     upstream: Tensor,
     needed: Any,
 ) -> Gradients:
@@ -278,10 +266,10 @@ def _pull_back_rows(
     """
     theta, factor, *parts = tensors
     is_final = not torch.is_grad_enabled() and is_plain(upstream)
-    if is_final and gradients is not None and gradients[0] is not None:
-        by_factor = gradients[1]
+    if is_final and gradients is not None:
+        gradient, by_factor = gradients
         by_factor = None if by_factor is None else by_factor.sum() * upstream
-        return scale_(gradients[0], upstream, call.engine), _like(by_factor, factor, transform)
+        return scale_(gradient, upstream, call.engine), _like(by_factor, factor, transform)
     target = target_of(tuple(parts))
     factors = scale_vector(scale, theta, parts[0], call.ignore_index) * upstream
     if is_final:
@@ -350,7 +338,7 @@ def _pull_back_entries(
     call: LossCall,
     by_rows: Callable[[Tensor], Tensor],
     tensors: Any,
-    gradients: Gradients | None,
+    gradients: Any,
     upstream: Tensor,
     _needed: Any,
 ) -> Gradients:
@@ -362,7 +350,7 @@ def _pull_back_entries(
         graph = {"create_graph": torch.is_grad_enabled()}
         (rows,) = torch.autograd.grad(loss, theta, upstream.to(loss.dtype), **graph)
         return (rows,)
-    if gradients is not None and gradients[0] is not None:
+    if gradients is not None:
         return (scale_(gradients[0], upstream, "triton"),)
     weight = upstream.expand(theta.shape) * (1 if weight is None else weight)
     given = theta, target, weight, pos_weight, divisor, call.omega, call.tightness, False
@@ -466,11 +454,10 @@ def loss_rows(
     the scores after the transform.
     """
     parts, has_graph = parts_of(target), torch.is_grad_enabled()
-    is_learned = isinstance(scale, Tensor) and scale.requires_grad and has_graph
-    is_target_learned = any(part.requires_grad for part in parts) and has_graph
-    is_dispatched = not is_eager or (is_learned and not is_target_learned)
-    if is_target_learned and not is_dispatched:
+    if is_eager and has_graph and any(part.requires_grad for part in parts):
         no_target_derivative()
+    is_learned = isinstance(scale, Tensor) and scale.requires_grad and has_graph
+    is_dispatched = not is_eager or is_learned
     factor = None
     if transform is not None:
         if isinstance(transform.logit_scale, Tensor):
@@ -484,7 +471,7 @@ def loss_rows(
         rows = as_rows(target, theta.shape[1])
         factors = scale_vector(scale, theta, rows, call.ignore_index)
         if stats is not None:
-            stats.answer = stats_of(theta, stats.target, call.ignore_index)
+            stats.answer = numbers_of(theta, stats.target, call.ignore_index)
         out: Tensor = _differentiable_rows(theta, rows, factors, *call)
         return out.sum() if is_summed else out
     is_factor_learned = factor is not None and factor.requires_grad

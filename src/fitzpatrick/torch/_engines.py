@@ -21,8 +21,8 @@ from . import _graphs as graphs
 from . import _reference as reference
 from ._arguments import rows_along
 from ._handles import LossCall, regularizer_of
-from ._stats import StatsRequest, stats_of, stats_of_numbers
-from ._targets import Scale, Smoothed, Target, as_rows, parts_of, scale_vector, working_dtype
+from ._stats import StatsRequest, clear_uncounted_, numbers_of
+from ._targets import Scale, Smoothed, Target, as_rows, scale_vector, working_dtype
 from ._transform import KernelTransform
 
 _ENGINES = ("reference", "triton")
@@ -172,25 +172,23 @@ def compute(
         y = as_rows(target, theta.shape[1])
         out = reference.compute(theta, y, scale, call, with_gradient, stats)
         return out
-    has_numbers = stats is not None and stats.target is target and takes_transforms(target, call)
-    if stats is not None and not has_numbers:
-        stats.answer = stats_of(rows_along(theta, 1), stats.target, call.ignore_index)
+    working, numbers = working_dtype(theta), None
+    if stats is not None and stats.target is target and takes_transforms(target, call):
+        numbers = theta.new_empty((len(stats.target), 4), dtype=working)
+    elif stats is not None:
+        stats.answer = numbers_of(rows_along(theta, 1), stats.target, call.ignore_index)
     kernel: Any = kernel_of(call.omega)
     wanted = with_value, with_gradient
     if not kernel.is_entrywise:
         loss = kernel.name, call.tightness, call.ignore_index
-        launcher, working = _launcher(), working_dtype(theta)
         factor, cap = transform or (None, 0.0)
         if isinstance(factor, float):
             factor = theta.new_full((), factor, dtype=working)
-        numbers = None
-        if has_numbers:
-            numbers = theta.new_empty((parts_of(target)[0].shape[0], 4), dtype=working)
-        extras = launcher.Extras(factor, cap, by_factor, numbers)
-        out = launcher.launch_loss(theta, target, scale, *loss, *wanted, in_place, extras)
+        extras = _launcher().Extras(factor, cap, by_factor, numbers)
+        out = _launcher().launch_loss(theta, target, scale, *loss, *wanted, in_place, extras)
         if numbers is not None and stats is not None:
-            answer = numbers, stats.target, theta.shape[1], call.ignore_index
-            stats.answer = stats_of_numbers(*answer)
+            k = theta.shape[1]
+            stats.answer = clear_uncounted_(numbers, stats.target, k, call.ignore_index)
         return out
     divisor, weight = (scale, None) if isinstance(scale, int) else (1, scale)
     if weight is not None:

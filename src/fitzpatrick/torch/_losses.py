@@ -30,7 +30,7 @@ from ._handles import LossCall, regularizer_of
 from ._head import HeadCall, Layer, head_loss
 from ._prepare import ClassOptions, prepare
 from ._sparse_targets import ClassTarget
-from ._stats import RowStats, StatsRequest
+from ._stats import StatsRequest, as_stats
 from ._targets import Scale, divisor_of, working_dtype
 from ._transform import Transform
 
@@ -143,7 +143,7 @@ def _class_loss(
     out = out if is_summed else out.reshape(rows.shape)
     out = out if nan_of_no_rows is None else out + nan_of_no_rows
     out = out.to(arguments.output_dtype(input))
-    return out if stats is None else (out, stats.answer.reshape(rows.shape))
+    return out if stats is None else (out, as_stats(stats.answer, rows.shape))
 
 
 # Compilers would trace the reductions one by one.
@@ -227,10 +227,12 @@ def _linear_class_loss(
     call = _head_call(rows.call, input, options, cap)
     eager = rows.is_eager and arguments.is_eager(*layer[1:])
     flat = layer.flat()
-    stats = RowStats.zeros(len(flat.x), flat.x) if options.return_stats else None
+    stats = None
+    if options.return_stats:
+        stats = flat.x.new_zeros((len(flat.x), 4), dtype=working_dtype(flat.x))
     loss = head_loss(flat, [rows.target], weight, call, rows.shard, is_eager=eager, stats=stats)
     loss = loss.reshape(rows.shape) if options.reduction == "none" else loss
-    return loss if stats is None else (loss, stats.reshape(rows.shape))
+    return loss if stats is None else (loss, as_stats(stats, rows.shape))
 
 
 def _head_call(call: LossCall, input: Tensor, options: ClassOptions, *caps: float) -> HeadCall:

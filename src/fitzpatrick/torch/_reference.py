@@ -26,7 +26,7 @@ from ..engines.targets import FloatArray, Scratch, SparseTargets, TargetForm
 from ..regularizers import Indicator
 from ..sets import Simplex
 from ._handles import LossCall, regularizer_of
-from ._stats import StatsRequest, stats_of, stats_of_numbers
+from ._stats import StatsRequest, clear_uncounted_, numbers_of
 from ._targets import PADDING, REST, Scale, listed_rows, rows_of_lists, working_dtype
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -374,10 +374,10 @@ def compute(
         out = rows.value_and_gradient(theta.dtype) if with_gradient else (rows.value(), theta)
         numbers = getattr(rows.bound, "stats", None)
     if stats is not None and numbers is None:
-        stats.answer = stats_of(theta, stats.target, call.ignore_index)
+        stats.answer = numbers_of(theta, stats.target, call.ignore_index)
     elif stats is not None:
         found = torch.from_numpy(numbers).to(working_dtype(theta))
-        stats.answer = stats_of_numbers(found, target, theta.shape[1], call.ignore_index)
+        stats.answer = clear_uncounted_(found, target, theta.shape[1], call.ignore_index)
     return out
 
 
