@@ -93,7 +93,6 @@ def check_layer(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
 
 
 def check_target(target: Tensor, input: Tensor) -> None:
-    """Raise unless ``target`` is a tensor beside ``input`` that wants no gradient."""
     _check_tensor(target, "target")
     _check_device(target, input, "target")
     if target.dtype == torch.bool or target.is_complex():
@@ -113,7 +112,6 @@ def check_weight(weight: Tensor, input: Tensor, name: str = "weight") -> None:
 
 
 def check_class_weight(weight: Tensor, k: int, look: bool) -> None:
-    """Raise unless ``weight`` has an entry for each class, not negative if values are checked."""
     if weight.shape != (k,):
         raise ValueError(f"weight must have one entry per class, ({k},), got {tuple(weight.shape)}")
     if look and bool((weight < 0).any()):
@@ -182,7 +180,6 @@ def as_chunk_size(chunk_size: SupportsIndex | None) -> int | None:
 
 
 def check_accumulate_dtype(dtype: torch.dtype | None, own: torch.dtype) -> None:
-    """Raise unless a gradient of the dtype ``own`` keeps its digits when summed in ``dtype``."""
     wider = (own, torch.float32) if own != torch.float64 else (own,)
     if dtype is not None and dtype not in wider:
         raise ValueError(
@@ -293,7 +290,6 @@ def check_one_forward_level() -> None:
 
 
 def is_transformed() -> bool:
-    """True while ``torch.func`` or forward mode is at work."""
     return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
 
 

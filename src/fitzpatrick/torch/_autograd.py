@@ -42,7 +42,7 @@ from ._targets import (
     target_of,
     working_dtype,
 )
-from ._transform import Transform
+from ._transform import Scaling
 
 Gradients = tuple[Tensor | None, ...]
 Rows = Callable[..., Tensor]
@@ -255,7 +255,7 @@ def computed_loss(
 def _pull_back_rows(
     scale: Scale,
     call: LossCall,
-    transform: Transform | None,
+    transform: Scaling | None,
     tensors: Any,
     gradients: Any,
     upstream: Tensor,
@@ -269,19 +269,19 @@ def _pull_back_rows(
     if is_final and gradients is not None:
         gradient, by_factor = gradients
         by_factor = None if by_factor is None else by_factor.sum() * upstream
-        return scale_(gradient, upstream, call.engine), _like(by_factor, factor, transform)
+        return scale_(gradient, upstream, call.engine), by_factor
     target = target_of(tuple(parts))
     factors = scale_vector(scale, theta, parts[0], call.ignore_index) * upstream
     if is_final:
         by_factor = factors.new_empty(factors.shape) if needed[1] else None
-        told: Any = {"transform": transform and transform.in_kernel, "by_factor": by_factor}
+        told: Any = {"transform": transform and transform.detach(), "by_factor": by_factor}
         _, rows = compute(theta, target, factors, call, with_value=False, **told)
-        return rows, _like(None if by_factor is None else by_factor.sum(), factor, transform)
+        return rows, None if by_factor is None else by_factor.sum()
     seen = theta
     if transform is not None:
-        learned = transform.logit_scale if factor is None else factor
+        transform = transform if factor is None else transform._replace(factor=factor)
         with torch.enable_grad():
-            seen = transform._replace(logit_scale=learned).apply(theta)
+            seen = transform.apply(theta)
     flat = seen if theta.ndim == 2 else rows_along(seen, 1)
     rows = apply(_Gradient, flat, as_rows(target, theta.shape[1]), factors, *call, None)
     if theta.ndim == 3:
@@ -293,14 +293,6 @@ def _pull_back_rows(
     graph = torch.is_grad_enabled()
     found = iter(torch.autograd.grad(seen, leaves, rows, create_graph=graph, retain_graph=True))
     return tuple(next(found) if need else None for need in needed[:2])
-
-
-def _like(by_factor: Tensor | None, factor: Any, transform: Any) -> Tensor | None:
-    """The derivative in a learned scale, in its shape and dtype."""
-    if by_factor is None:
-        return None
-    out: Tensor = (by_factor / transform.temperature).to(factor.dtype).reshape(factor.shape)
-    return out
 
 
 def few_labels(
@@ -445,7 +437,7 @@ def loss_rows(
     is_summed: bool,
     is_eager: bool,
     stats: StatsRequest | None = None,
-    transform: Transform | None = None,
+    transform: Scaling | None = None,
 ) -> Tensor:
     """scale · L(y, θ) of each row, shape (n,), or their sum, with all derivatives in θ.
 
@@ -460,8 +452,7 @@ def loss_rows(
     is_dispatched = not is_eager or is_learned
     factor = None
     if transform is not None:
-        if isinstance(transform.logit_scale, Tensor):
-            factor = transform.logit_scale
+        factor = transform.factor if isinstance(transform.factor, Tensor) else None
         is_near = factor is None or (is_plain(factor) and factor.device == theta.device)
         if is_dispatched or not (is_near and takes_transforms(target, call)):
             theta, transform, factor = transform.apply(theta), None, None
@@ -485,7 +476,7 @@ def loss_rows(
     by_factor = None
     if is_fused and is_factor_learned:
         by_factor = theta.new_empty(parts[0].shape[:1], dtype=working_dtype(theta))
-    told: Any = {"transform": transform and transform.in_kernel, "by_factor": by_factor}
+    told: Any = {"transform": transform and transform.detach(), "by_factor": by_factor}
     given = theta.detach(), target, scale, call
     loss, gradient = compute(*given, with_gradient=is_fused, stats=stats, **told)
     loss = loss.sum() if is_summed else loss

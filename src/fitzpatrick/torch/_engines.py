@@ -23,7 +23,7 @@ from ._arguments import rows_along
 from ._handles import LossCall, regularizer_of
 from ._stats import StatsRequest, clear_uncounted_, numbers_of
 from ._targets import Scale, Smoothed, Target, as_rows, scale_vector, working_dtype
-from ._transform import KernelTransform
+from ._transform import Scaling
 
 _ENGINES = ("reference", "triton")
 _HAS_TRITON = find_spec("triton") is not None
@@ -41,7 +41,6 @@ class _Kernel(NamedTuple):
 
 @functools.lru_cache(maxsize=256)
 def kernel_of(omega: str) -> _Kernel | None:
-    """The Triton kernel of a regularizer, or None."""
     regularizer = regularizer_of(omega)
     name = find_kernel("triton", regularizer)
     if name is None or regularizer.is_entrywise:
@@ -60,31 +59,26 @@ def _has_kernel(omega: str, has_labels: bool) -> bool:
 
 @graphs.constant
 def entmax_alpha(omega: str) -> float | None:
-    """α if the link of a regularizer is an α-entmax, else None."""
     return regularizer_of(omega).entmax_alpha
 
 
 def has_probability_kernel(omega: Regularizer, tightness: float, theta: Tensor) -> bool:
-    """True if a Triton kernel computes the class probabilities of these scores."""
     if not (theta.is_cuda and _HAS_TRITON and 0 < tightness <= MAX_PROPER_TIGHTNESS):
         return False
     return find_kernel("triton", omega) == "logistic"
 
 
 def compute_probabilities(theta: Tensor, tightness: float) -> Tensor:
-    """The class probabilities of rows of scores, by the kernel."""
     q: Tensor = _launcher("probabilities").probabilities(theta, tightness)
     return q
 
 
 def check_engine(engine: str | None) -> None:
-    """Raise unless ``engine`` is the name of one, or None."""
     if engine is not None and engine not in _ENGINES:
         raise ValueError(f"engine must be one of {', '.join(_ENGINES)} or None, got {engine!r}")
 
 
 def has_triton(x: Tensor) -> bool:
-    """True if Triton's kernels run where a tensor is, on a GPU."""
     return x.is_cuda and _HAS_TRITON
 
 
@@ -100,7 +94,6 @@ def choose_engine(engine: str | None, theta: Tensor, omega: str, *, has_labels: 
 
 
 def check_triton(theta: Tensor, omega: str, has_labels: bool) -> None:
-    """Raise unless there are Triton kernels for a regularizer that run where the scores are."""
     if not _HAS_TRITON:
         raise ImportError(
             'engine="triton" needs the package triton, which is not installed; it comes with the '
@@ -158,7 +151,7 @@ def compute(
     with_gradient: bool = True,
     in_place: bool = False,
     stats: StatsRequest | None = None,
-    transform: KernelTransform | None = None,
+    transform: Scaling | None = None,
     by_factor: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Losses of the rows, (n,), and their gradients in θ, both scaled; of no use if not asked for.

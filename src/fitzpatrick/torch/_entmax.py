@@ -392,7 +392,6 @@ def link_along(
     mask: Tensor | None = None,
     engine: str | None = None,
 ) -> Tensor:
-    """The link of a regularizer along an axis."""
     arguments.check_scores(input)
     alpha = entmax_alpha(omega)
     if alpha is not None:

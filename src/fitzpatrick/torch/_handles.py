@@ -84,5 +84,4 @@ def restore(handle: str, omega: Regularizer) -> Regularizer:
 
 
 def regularizer_of(handle: str) -> Regularizer:
-    """The regularizer that ``handle`` stands for."""
     return _REGULARIZERS[handle]

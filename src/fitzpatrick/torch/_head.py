@@ -31,7 +31,7 @@ from ._operators import as_number, as_operator_arguments
 from ._reference import exact
 from ._stats import StatsRequest
 from ._targets import Weighing, listed_rows, nan_of_nothing, parts_of, scale_vector, working_dtype
-from ._transform import KernelTransform, Transform
+from ._transform import Scaling
 
 if TYPE_CHECKING:  # PyTorch may come without torch.distributed
     from ._sharded import ClassShard
@@ -104,22 +104,26 @@ class Layer(NamedTuple):
         return self.x.device
 
     def flat(self) -> "Layer":
-        """The layer of rows (n, h) of an input of more axes."""
         return self._replace(x=self.x.reshape(math.prod(self.x.shape[:-1]), self.x.shape[-1]))
 
-    def scaled_by(self, transform: Transform, *, is_whole: bool = True) -> tuple["Layer", float]:
+    def scaled_by(
+        self, transform: Scaling | None, *, is_whole: bool = True
+    ) -> tuple["Layer", float]:
         """A layer whose scores are scaled, and their cap, 0 without one.
 
         Features are scaled instead of scores, since they are fewer. A learned factor stays outside
         of a cap, and of a layer that has some of the classes alone.
         """
-        factor, cap = transform.factor, transform.softcap or 0.0
+        if transform is None:
+            return self, 0.0
+        factor, cap = transform
         if isinstance(factor, Tensor) and (cap or not is_whole):
             return self._replace(scale=factor.to(self.x.device)), cap
-        scaling = transform._replace(softcap=None)
+        scaling = Scaling(factor, 0.0)
         bias = None if self.bias is None else scaling.apply(self.bias)
         # the cap of scores that are scaled already
-        return Layer(scaling.apply(self.x), self.weight, bias), cap and cap * float(factor)
+        cap = cap * float(factor) if cap and factor is not None else cap
+        return Layer(scaling.apply(self.x), self.weight, bias), cap
 
 
 class Teacher:
@@ -136,7 +140,7 @@ class Teacher:
         bias = None if bias is None else bias.to(weight.dtype)
         scores = torch.nn.functional.linear(x[now].to(weight.dtype), weight, bias)
         if self._call.teacher_softcap:
-            KernelTransform(None, self._call.teacher_softcap).apply_(scores)
+            Scaling(None, self._call.teacher_softcap).apply_(scores)
         return link_along(self._call.omega, scores.to(working_dtype(scores)))
 
 
@@ -241,7 +245,7 @@ def _solve(
     weights: Any = None
     transform = None
     if call.softcap or layer.scale is not None:
-        transform = KernelTransform(layer.scale, call.softcap)
+        transform = Scaling(layer.scale, call.softcap)
     is_in_kernel = shard is None and call.label_smoothing == 0
     is_in_kernel = is_in_kernel and takes_transforms(target, call.loss)
     if target.ndim == 3 and call.label_smoothing == 0:  # all together, in a few small kernels

@@ -24,12 +24,10 @@ from ._sparse_targets import (
     tensors_of,
 )
 from ._targets import Weighing, working_dtype
-from ._transform import Transform
+from ._transform import Scaling
 
 if TYPE_CHECKING:  # PyTorch may come without it
     from torch.distributed import ProcessGroup
-
-    from ._sharded import ClassShard
 
 
 class ClassOptions(NamedTuple):
@@ -45,7 +43,7 @@ class ClassOptions(NamedTuple):
     return_stats: bool = False
     dim: SupportsIndex | None = None
     row_groups: tuple["ProcessGroup", ...] = ()  # of a DTensor, with other rows
-    transform: Transform | None = None  # of scores that are not transformed yet
+    transform: Scaling | None = None  # of scores that are not transformed yet
     chunk_size: SupportsIndex | None = None
     accumulate_dtype: torch.dtype | None = None
 
@@ -64,11 +62,6 @@ class ClassRows(NamedTuple):
     axis: int
     shape: tuple[int, ...]
     is_eager: bool
-
-    @property
-    def shard(self) -> "ClassShard | None":
-        """The classes of this process; None if it has all."""
-        return self.weighing.shard
 
 
 def prepare(
@@ -189,7 +182,6 @@ def _check_rest(target: SparseTargets, omega: str, options: ClassOptions, smooth
 
 
 def _check_shared(options: ClassOptions) -> None:
-    """Raise for options that need whole rows."""
     check_engine(options.engine)
     if options.engine == "triton":
         raise ValueError(

@@ -49,7 +49,6 @@ ONE_DERIVATIVE = (
 
 
 def check_group(group: object) -> None:
-    """Raise unless this process belongs to a group that can be used."""
     if not distributed.is_initialized():
         raise RuntimeError(
             "process_group is given, but torch.distributed is not initialized; call "
@@ -98,7 +97,6 @@ class ClassShard(Shard):
 
     @property
     def n_shards(self) -> int:
-        """How many processes share the classes."""
         return distributed.get_world_size(self.group)
 
     def sum(self, numbers: Array) -> Tensor:
@@ -151,7 +149,6 @@ class ClassShard(Shard):
         raise ValueError(f"target row {row} {reason}")
 
     def own_weight(self, weight: Tensor, size: int) -> Tensor:
-        """The class weights of this process, for targets that are proportions."""
         if weight.requires_grad and torch.is_grad_enabled():
             raise NotImplementedError(
                 "with classes in several processes the weight of proportions is not "
@@ -352,7 +349,6 @@ class _SummedDerivative(Function):
 
 
 def with_summed_derivative(number: Tensor, group: ProcessGroup) -> Tensor:
-    """A number that all ranks have, whose derivative is summed over them in the backward pass."""
     return apply(_SummedDerivative, number, group)
 
 
@@ -401,7 +397,6 @@ def from_dtensors(
 
 
 def link_of_dtensor(input: DTensor, axis: int, link: Callable[[Tensor], Tensor]) -> Tensor:
-    """A link along an axis of scores whose rows a device mesh shares."""
     if _class_places(input, axis):
         raise ValueError(
             "a link needs all classes of a row in one process, got the placements "

@@ -175,21 +175,18 @@ ClassTarget = Tensor | SparseTargets
 
 
 def from_sparse_tensor(target: ClassTarget) -> ClassTarget:
-    """``target``, where a sparse tensor is made a list."""
     if isinstance(target, Tensor) and target.layout in _SPARSE:
         return SparseTargets.from_sparse(target)
     return target
 
 
 def tensors_of(target: ClassTarget) -> tuple[Any, ...]:
-    """The tensors that a target consists of."""
     return (target.indices, target.values) if isinstance(target, SparseTargets) else (target,)
 
 
 def check_sparse_target(
     target: SparseTargets, input: Tensor, shape: tuple[int, ...], axis: int
 ) -> None:
-    """Raise unless lists go with scores of a shape, and with the device of ``input``."""
     indices, values = target.indices, target.values
     for part in (indices, values):
         check_target(part, input)
@@ -213,7 +210,6 @@ def check_sparse_target(
 
 
 def sum_tolerance(values: Tensor) -> float:
-    """How far from 1 the values of a row may sum."""
     return membership_tolerance(values) * max(1.0, math.sqrt(values.shape[-1]))
 
 
@@ -223,7 +219,6 @@ def check_lists(target: SparseTargets, num_classes: int) -> None:
     is_class = indices >= 0
 
     def refuse(wrong: Tensor, describe: Callable[[tuple[int, ...]], str]) -> None:
-        """Raise if something is wrong in a row, with its number."""
         if bool(wrong.any()):
             at = tuple(int(i) for i in wrong.nonzero()[0])
             place = at[: indices.ndim - 1]

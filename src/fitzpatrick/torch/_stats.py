@@ -42,8 +42,8 @@ class StatsRequest:
 
 def as_stats(numbers: Tensor, shape: tuple[int, ...]) -> RowStats:
     """Numbers (n, 4) of rows that have a shape."""
-    *others, is_correct = (x.reshape(shape) for x in numbers.unbind(-1))
-    return RowStats(*others, is_correct > 0)
+    log_sum_exp, entropy, score, is_correct = (x.reshape(shape) for x in numbers.unbind(-1))
+    return RowStats(log_sum_exp, entropy, score, is_correct > 0)
 
 
 def _own_targets(target: Tensor, k: int, ignore_index: int) -> tuple[Tensor | None, Tensor]:

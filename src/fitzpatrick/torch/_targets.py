@@ -56,12 +56,10 @@ def rows_of_lists(lists: Tensor, k: int, dtype: torch.dtype) -> Tensor:
 
 
 def parts_of(target: Target) -> tuple[Tensor, ...]:
-    """The tensors of a target; the first one has a number or a row for each row."""
     return target if isinstance(target, Smoothed) else (target,)
 
 
 def target_of(parts: tuple[Tensor, ...]) -> Target:
-    """The target that :func:`parts_of` took apart."""
     return parts[0] if len(parts) == 1 else Smoothed(*parts)
 
 

@@ -316,7 +316,6 @@ class Entmax(nn.Module):
         return entmax(input, self.alpha, self.dim, mask=mask)
 
     def extra_repr(self) -> str:
-        """The arguments."""
         alpha = self.alpha
         shown = f"{alpha:g}" if isinstance(alpha, float) else f"shape {tuple(alpha.shape)}"
         return f"alpha={shown}, dim={self.dim}" + (", learnable=True" if self.learnable else "")
@@ -329,7 +328,6 @@ class Sparsemax(Entmax):
         super().__init__(2.0, dim)
 
     def extra_repr(self) -> str:
-        """The argument."""
         return f"dim={self.dim}"
 
 
@@ -340,7 +338,6 @@ class Entmax15(Entmax):
         super().__init__(1.5, dim)
 
     def extra_repr(self) -> str:
-        """The argument."""
         return f"dim={self.dim}"
 
 
@@ -367,7 +364,6 @@ class Normmax(nn.Module):
         return normmax(input, self.alpha, self.dim, mask=mask)
 
     def extra_repr(self) -> str:
-        """The arguments."""
         return f"alpha={self.alpha:g}, dim={self.dim}"
 
 
@@ -395,5 +391,4 @@ class Budget(nn.Module):
         return budget(input, self.budget, self.dim, mask=mask)
 
     def extra_repr(self) -> str:
-        """The arguments."""
         return f"budget={self.budget:g}, dim={self.dim}"
