@@ -10,7 +10,6 @@ import os
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-import torch
 from torch import Tensor
 
 from ..engines import find_kernel
@@ -69,7 +68,7 @@ def has_probability_kernel(omega: Regularizer, tightness: float, theta: Tensor) 
 
 
 def compute_probabilities(theta: Tensor, tightness: float) -> Tensor:
-    q: Tensor = _launcher("probabilities").probabilities(theta, tightness)
+    q: Tensor = launcher("probabilities").probabilities(theta, tightness)
     return q
 
 
@@ -116,14 +115,14 @@ def check_triton(theta: Tensor, omega: str, has_labels: bool) -> None:
 
 
 @functools.cache
-def _launcher(module: str = "launch") -> Any:
+def launcher(module: str = "launch") -> Any:
     """A module that launches kernels, which loads Triton."""
     return importlib.import_module(f"fitzpatrick.engines.triton.{module}")
 
 
 def takes_columns(theta: Tensor) -> bool:
     """True if kernels read the columns of scores (outer, k, inner) without a copy."""
-    return bool(_launcher("plan").takes_columns(*theta.shape[1:]))
+    return bool(launcher("plan").takes_columns(*theta.shape[1:]))
 
 
 def takes_transforms(target: Target, call: LossCall) -> bool:
@@ -132,14 +131,6 @@ def takes_transforms(target: Target, call: LossCall) -> bool:
         return False
     kernel = kernel_of(call.omega)
     return kernel is not None and not kernel.is_entrywise and kernel.takes_rows
-
-
-def make_lists(
-    indices: Tensor, values: Tensor, k: int, rest: str | None, is_log: bool, dtype: torch.dtype
-) -> Tensor:
-    """The lists (n, 2, m) of plain tensors (n, m), m > 0, by a kernel."""
-    lists: Tensor = _launcher().launch_lists(indices, values, k, rest, is_log, dtype)
-    return lists
 
 
 def compute(
@@ -177,8 +168,8 @@ def compute(
         factor, cap = transform or (None, 0.0)
         if isinstance(factor, float):
             factor = theta.new_full((), factor, dtype=working)
-        extras = _launcher().Extras(factor, cap, by_factor, numbers)
-        out = _launcher().launch_loss(theta, target, scale, *loss, *wanted, in_place, extras)
+        extras = launcher().Extras(factor, cap, by_factor, numbers)
+        out = launcher().launch_loss(theta, target, scale, *loss, *wanted, in_place, extras)
         if numbers is not None and stats is not None:
             k = theta.shape[1]
             stats.answer = clear_uncounted_(numbers, stats.target, k, call.ignore_index)
@@ -204,11 +195,11 @@ def compute_entries(
     with_gradient: bool = True,
 ) -> tuple[Tensor, Tensor]:
     """Entry-wise losses by a kernel, or their sum, and their gradients; empty if not asked for."""
-    launcher, kernel = _launcher("entry_launch"), kernel_of(omega)
+    kernels, kernel = launcher("entry_launch"), kernel_of(omega)
     if kernel is None:
         raise ValueError(f"there is no Triton kernel for {regularizer_of(omega)!r}")
-    call = launcher.EntryCall(kernel.name, tightness, is_summed, with_value, with_gradient)
-    values, gradients = launcher.entry_loss(theta, target, weight, pos_weight, divisor, call)
+    call = kernels.EntryCall(kernel.name, tightness, is_summed, with_value, with_gradient)
+    values, gradients = kernels.entry_loss(theta, target, weight, pos_weight, divisor, call)
     return values.sum() if is_summed else values, gradients
 
 
@@ -219,7 +210,7 @@ def scale_(gradient: Tensor, factors: Tensor, engine: str) -> Tensor:
         if rows.ndim > 2 and not factors.ndim:
             rows = rows.flatten(1)
         if rows.numel():
-            _launcher().scale_rows_(rows, factors)
+            launcher().scale_rows_(rows, factors)
     elif factors.ndim:
         gradient.mul_(factors[:, None])
     elif not gradient.is_cpu or factors.item() != 1:

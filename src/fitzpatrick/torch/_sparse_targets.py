@@ -17,7 +17,7 @@ from torch.utils import _pytree
 
 from ..sets._base import membership_tolerance
 from ._arguments import check_target
-from ._engines import make_lists
+from ._engines import launcher
 from ._targets import PADDING, REST, rows_of_lists
 
 RESTS = (None, "renormalize", "bucket")
@@ -136,10 +136,12 @@ class SparseTargets:
         dtype = torch.float64 if num_classes is None or num_classes > _MAX_SINGLE else dtype
         m = self.indices.shape[-1]
         may_list_all = self.rest == "bucket" and num_classes is not None and m >= num_classes
-        by_kernel = by_kernel and not (may_list_all or self.values.requires_grad)
-        if by_kernel and num_classes and self.indices.numel():
-            classes, values = (x.reshape(-1, x.shape[-1]) for x in (self.indices, self.values))
-            return make_lists(classes, values, num_classes, self.rest, self.log_values, dtype)
+        if by_kernel and self.indices.numel() and not may_list_all:
+            tensors = (x.reshape(-1, m) for x in (self.indices, self.values))
+            lists: Tensor = launcher().launch_lists(
+                *tensors, num_classes, self.rest, self.log_values, dtype
+            )
+            return lists
         values = self.proportions(dtype)
         indices = self.indices.long().clamp(PADDING, num_classes).to(dtype)
         if m == 0:

@@ -28,6 +28,7 @@ from ._entmax import EntmaxCall, along, entmax_rows, link_along
 from ._handles import handle_at
 from ._losses import class_loss
 from ._prepare import ClassOptions, prepare
+from ._reference import widen
 from ._targets import as_rows, rows_of_lists, scale_vector, working_dtype
 
 __all__ = ["Budget", "Entmax", "Entmax15", "Normmax", "Sparsemax"]
@@ -67,10 +68,6 @@ def entmax(
         >>> scores = torch.tensor([[1.0, 0.5, -1.0]])
         >>> F.entmax(scores, 1.25)
         tensor([[0.6315, 0.3451, 0.0235]])
-        >>> alpha = torch.tensor([[1.25]], requires_grad=True)
-        >>> F.entmax(scores, alpha)[0, 0].backward()
-        >>> alpha.grad
-        tensor([[0.2300]])
         >>> F.entmax(scores, 1.25, mask=torch.tensor([True, False, True]))
         tensor([[0.9443, 0.0000, 0.0557]])
     """
@@ -107,16 +104,14 @@ def probabilities(omega: Regularizer, tightness: float, input: Tensor, dim: int 
     if not (arguments.is_eager(input) and has_probability_kernel(omega, c, input)):
         return solve(input.movedim(axis, -1)).movedim(-1, axis)
     rows = arguments.rows_along(input, axis)
-    q = computed_loss(
-        compute_probabilities(rows.detach(), c), functools.partial(_pull_back, solve), None, rows
-    )
+    q = compute_probabilities(rows.detach(), c)
+    q = computed_loss(q, functools.partial(_pull_back, solve), None, rows)
     return q.reshape(input.movedim(axis, -1).shape).movedim(-1, axis)
 
 
 def _solve_probabilities(omega: Regularizer, tightness: float, theta: Tensor) -> Tensor:
     """The core's formulas, with classes in the last axis."""
-    wide = theta.float() if theta.dtype.itemsize == 2 else theta
-    q: Tensor = omega.solve_probabilities(wide, tightness)
+    q: Tensor = omega.solve_probabilities(widen(theta), tightness)
     return q.to(theta.dtype)
 
 
