@@ -19,10 +19,10 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from ..engines import BoundLoss, CoreLoss, DenseTargets, Labels, NoTargets, RowBlocks, bind_trusted
+from ..engines import BoundLoss, CoreLoss, Labels, NoTargets, RowBlocks, bind_trusted
 from ..engines.rows import BlockTask, Output
 from ..engines.table import find_compiled, load_kernel, numba_compiles
-from ..engines.targets import FloatArray, Scratch, SparseTargets, TargetForm
+from ..engines.targets import FloatArray, Scratch, TargetForm, wrap_targets
 from ..regularizers import Indicator
 from ..sets import Simplex
 from ._handles import LossCall, regularizer_of
@@ -84,20 +84,16 @@ class _CpuRows:
         theta: Tensor,
         with_stats: bool = False,
     ) -> None:
-        shape = len(theta), theta.shape[1]
+        n, k = shape = len(theta), theta.shape[1]
         dtype = _DOUBLE if theta.dtype is torch.float64 else _SINGLE
         targets: TargetForm = NoTargets(shape, dtype)
         if y is not None:
             given = y.numpy(force=True)
-            if y.ndim == 3:
-                targets = SparseTargets(shape, dtype, _matrix(given, shape))
-            else:
-                form = Labels if y.ndim == 1 else DenseTargets
-                targets = form(shape, dtype, given)
+            targets = wrap_targets(_matrix(given, k) if y.ndim == 3 else given, shape, dtype)
         make = _load(omega, y is None)
         loss = regularizer_of(omega), tightness, targets
         n_threads = torch.get_num_threads()
-        self.stats = np.empty((shape[0], 4)) if with_stats and make is not None else None
+        self.stats = np.empty((n, 4)) if with_stats and make is not None else None
         self._bound: BoundLoss
         if make is None:
             self._bound = bind_trusted(*loss, n_threads, "numpy")
@@ -125,14 +121,14 @@ class _CpuRows:
         return torch.from_numpy(self._bound.y_star(theta.numpy(force=True)))
 
 
-def _matrix(lists: FloatArray, shape: tuple[int, int]) -> Any:
+def _matrix(lists: FloatArray, k: int) -> Any:
     """Lists of classes as CSR rows."""
     classes, values = lists[:, 0], lists[:, 1]
     is_kept = (classes >= 0) & (values != 0)
     starts = np.zeros(len(lists) + 1, np.intp)
     np.cumsum(is_kept.sum(axis=1), out=starts[1:])
     entries = values[is_kept], classes[is_kept].astype(np.intp), starts
-    return sparse.csr_array(entries, shape)
+    return sparse.csr_array(entries, (len(lists), k))
 
 
 class _OneRest:

@@ -218,18 +218,14 @@ def _loss_of_orders(input: Tensor, target: Tensor, alpha: Tensor, options: Class
     """Ω(y) − Ω(p) + ⟨p − y, θ⟩, differentiable in α, which has the shape of class indices."""
     arguments.check_scores(input)
     rows = prepare("entmax15", 0.0, input, target, options)
-    axis = rows.axis
     arguments.check_parameters(alpha, input, "alpha", 1, 2)
-    # one for all rows has no axes
-    by_row = alpha.unsqueeze(axis) if alpha.ndim == input.ndim - 1 else alpha
-    if alpha.ndim not in (0, input.ndim - 1):
-        expected = tuple(n for i, n in enumerate(input.shape) if i != axis)
+    if alpha.ndim not in (0, len(rows.shape)):
         raise ValueError(
-            f"alpha must be one number, or have the shape of class indices, {expected}, "
+            f"alpha must be one number, or have the shape of class indices, {tuple(rows.shape)}, "
             f"got {tuple(alpha.shape)}"
         )
-    orders = arguments.expand_over_rows(by_row, input, axis, "alpha").reshape(-1)
-    theta = arguments.rows_along(input, axis)
+    orders = arguments.expand_to(alpha, rows.shape, "alpha", "the shape of class indices")
+    theta = arguments.rows_along(input, rows.axis)
     dtype, k = working_dtype(theta), theta.shape[1]
     theta = theta.to(dtype)
     y, scale, nan_of_no_rows = rows.weighing.weigh_all(rows.target, dtype)
@@ -243,6 +239,7 @@ def _loss_of_orders(input: Tensor, target: Tensor, alpha: Tensor, options: Class
         weights = torch.where(is_label.any(-1) | (weights == 0), weights, torch.nan)
         y = is_label
     theta = theta.masked_fill((weights == 0)[:, None], 0.0)  # rows that count for nothing
+    orders = orders.reshape(-1)
     p = entmax_rows(theta, orders, None, EntmaxCall("", 0.0, "reference"))
     y, orders = y.to(dtype), orders.to(dtype)[:, None]
     shifted = theta - theta.detach().amax(-1, keepdim=True)
