@@ -111,9 +111,12 @@ def check_weight(weight: Tensor, input: Tensor, name: str = "weight") -> None:
     _check_device(weight, input, name, _OR_THE_MODULE)
 
 
-def check_class_weight(weight: Tensor, k: int, look: bool) -> None:
-    if weight.shape != (k,):
-        raise ValueError(f"weight must have one entry per class, ({k},), got {tuple(weight.shape)}")
+def check_class_weight(weight: Tensor, k: int | None, look: bool) -> None:
+    if weight.ndim != 1 or k not in (None, len(weight)):
+        expected = "" if k is None else f" ({k},),"
+        raise ValueError(
+            f"weight must have one entry per class,{expected} got {tuple(weight.shape)}"
+        )
     if look and bool((weight < 0).any()):
         raise ValueError(
             "weight must not be negative with label_smoothing, where it changes the target, "

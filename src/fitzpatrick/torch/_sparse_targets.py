@@ -176,12 +176,6 @@ _pytree.register_pytree_node(
 ClassTarget = Tensor | SparseTargets
 
 
-def from_sparse_tensor(target: ClassTarget) -> ClassTarget:
-    if isinstance(target, Tensor) and target.layout in _SPARSE:
-        return SparseTargets.from_sparse(target)
-    return target
-
-
 def tensors_of(target: ClassTarget) -> tuple[Any, ...]:
     return (target.indices, target.values) if isinstance(target, SparseTargets) else (target,)
 

@@ -31,6 +31,10 @@ class RowStats(NamedTuple):
     target_score: Tensor
     is_correct: Tensor
 
+    def reshape(self, shape: tuple[int, ...]) -> "RowStats":
+        """The numbers of rows in another shape."""
+        return RowStats(*(x.reshape(shape) for x in self))
+
 
 class StatsRequest:
     """The target that numbers are asked about, as it was given, and the answer of an engine."""
@@ -42,8 +46,8 @@ class StatsRequest:
 
 def as_stats(numbers: Tensor, shape: tuple[int, ...]) -> RowStats:
     """Numbers (n, 4) of rows that have a shape."""
-    log_sum_exp, entropy, score, is_correct = (x.reshape(shape) for x in numbers.unbind(-1))
-    return RowStats(log_sum_exp, entropy, score, is_correct > 0)
+    log_sum_exp, entropy, score, is_correct = numbers.unbind(-1)
+    return RowStats(log_sum_exp, entropy, score, is_correct > 0).reshape(shape)
 
 
 def _own_targets(target: Tensor, k: int, ignore_index: int) -> tuple[Tensor | None, Tensor]:
