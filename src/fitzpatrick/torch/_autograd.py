@@ -234,8 +234,7 @@ class _Computed(Function):
     ) -> Any:
         ctx.pull_back, ctx.gradients = pull_back, gradients
         ctx.save_for_backward(*tensors)
-        out: Tensor = loss[0]
-        return out
+        return loss[0]
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> Gradients:
@@ -376,7 +375,7 @@ def training_entries(
         if not needs_grad or is_float16:
             return None
         number, symbol = operators.as_operator_arguments(call.tightness)
-        loss = operators.entry_loss(*given, call.omega, number, divisor, is_summed, symbol)[0]
+        loss, _ = operators.entry_loss(*given, call.omega, number, divisor, is_summed, symbol)
         return loss
     if not is_plain(theta, target, *weights):
         return None
@@ -463,7 +462,7 @@ def loss_rows(
         factors = scale_vector(scale, theta, rows, call.ignore_index)
         if stats is not None:
             stats.answer = numbers_of(theta, stats.target, call.ignore_index)
-        out: Tensor = _differentiable_rows(theta, rows, factors, *call)
+        out = _differentiable_rows(theta, rows, factors, *call)
         return out.sum() if is_summed else out
     is_factor_learned = factor is not None and factor.requires_grad
     needs_grad = (theta.requires_grad or is_factor_learned) and has_graph

@@ -154,8 +154,7 @@ def compute(
     out: tuple[Tensor, Tensor]
     if call.engine == "reference":
         y = as_rows(target, theta.shape[1])
-        out = reference.compute(theta, y, scale, call, with_gradient, stats)
-        return out
+        return reference.compute(theta, y, scale, call, with_gradient, stats)
     working, numbers = working_dtype(theta), None
     if stats is not None and stats.target is target and takes_transforms(target, call):
         numbers = theta.new_empty((len(stats.target), 4), dtype=working)

@@ -321,8 +321,7 @@ def entmax_rows(
         return _solve_in_graph(theta, alpha, mask, call)
     if not arguments.is_eager(theta, alpha, mask):
         rows = None if mask is None else mask.reshape(theta.shape)
-        result: Tensor = _differentiable_entmax(theta, alpha, rows, *call)
-        return result
+        return _differentiable_entmax(theta, alpha, rows, *call)
     needs_grad = theta.requires_grad or (alpha is not None and alpha.requires_grad)
     if not (needs_grad and torch.is_grad_enabled()):
         return _solve(theta, alpha, mask, call)

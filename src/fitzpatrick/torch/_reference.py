@@ -23,8 +23,6 @@ from ..engines import BoundLoss, CoreLoss, Labels, NoTargets, RowBlocks, bind_tr
 from ..engines.rows import BlockTask, Output
 from ..engines.table import find_compiled, load_kernel, numba_compiles
 from ..engines.targets import FloatArray, Scratch, TargetForm, wrap_targets
-from ..regularizers import Indicator
-from ..sets import Simplex
 from ._handles import LossCall, regularizer_of
 from ._stats import StatsRequest, clear_uncounted_, numbers_of
 from ._targets import PADDING, REST, Scale, listed_rows, rows_of_lists, working_dtype
@@ -164,8 +162,7 @@ class _OneRest:
 
     def value(self, theta: Tensor) -> Tensor:
         bound, merged, _ = self._merge(theta)
-        out: Tensor = bound.value(merged)
-        return out
+        return cast(Tensor, bound.value(merged))
 
     def value_and_gradient(self, theta: Tensor) -> tuple[Tensor, Tensor]:
         bound, merged, shares = self._merge(theta)
@@ -316,12 +313,6 @@ def _are_inside(labels: Tensor, n_classes: Tensor | int) -> bool:
     return bool(is_inside)
 
 
-@functools.lru_cache(maxsize=256)
-def _is_perceptron(omega: str) -> bool:
-    regularizer = regularizer_of(omega)
-    return type(regularizer) is Indicator and type(regularizer.domain) is Simplex
-
-
 def _compute_perceptron(
     theta: Tensor, labels: Tensor, scale: Scale, call: LossCall, with_gradient: bool
 ) -> tuple[Tensor, Tensor]:
@@ -362,7 +353,7 @@ def compute(
     request for numbers of the target in the pass that computes the losses.
     """
     numbers = None
-    if target.ndim == 1 and _is_perceptron(call.omega):
+    if target.ndim == 1 and call.omega == "perceptron":
         out = _compute_perceptron(theta, target, scale, call, with_gradient)
     else:
         has_numbers = stats is not None and stats.target is target
