@@ -23,7 +23,6 @@ _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 def check_scores(input: Tensor) -> None:
-    """Raise unless ``input`` holds floating-point scores."""
     check_dense(input, "input", "scores", ". Losses take the scores first, the target second")
 
 
@@ -34,7 +33,6 @@ def _check_tensor(x: Tensor, name: str, content: str = "") -> None:
 
 
 def check_dense(x: Tensor, name: str, content: str, hint: str = "") -> None:
-    """Raise unless ``x`` is a dense tensor of floating-point numbers."""
     _check_tensor(x, name, content)
     if x.dtype not in _FLOATS:
         raise TypeError(
@@ -57,7 +55,6 @@ _OR_THE_MODULE = ", or the module with .to(device)"
 
 
 def check_features(input: Tensor) -> None:
-    """Raise unless ``input`` is a tensor, which has a device to look at."""
     _check_tensor(input, "input", "features")
 
 
@@ -96,7 +93,6 @@ def check_layer(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
 
 
 def check_target(target: Tensor, input: Tensor) -> None:
-    """Raise unless ``target`` is a tensor beside ``input`` that wants no gradient."""
     _check_tensor(target, "target")
     _check_device(target, input, "target")
     if target.dtype == torch.bool or target.is_complex():
@@ -111,19 +107,16 @@ def check_target(target: Tensor, input: Tensor) -> None:
 
 
 def check_weight(weight: Tensor, input: Tensor, name: str = "weight") -> None:
-    """Raise unless ``weight`` is a floating-point tensor beside ``input``."""
-    _check_tensor(weight, name)
-    if not weight.is_floating_point():
-        raise TypeError(
-            f"{name} must hold floating-point numbers, got {weight.dtype}; convert it with .float()"
-        )
+    check_dense(weight, name, "numbers")
     _check_device(weight, input, name, _OR_THE_MODULE)
 
 
-def check_class_weight(weight: Tensor, k: int, look: bool) -> None:
-    """Raise unless ``weight`` has an entry for each class, not negative if values are checked."""
-    if weight.shape != (k,):
-        raise ValueError(f"weight must have one entry per class, ({k},), got {tuple(weight.shape)}")
+def check_class_weight(weight: Tensor, k: int | None, look: bool) -> None:
+    if weight.ndim != 1 or k not in (None, len(weight)):
+        expected = "" if k is None else f" ({k},),"
+        raise ValueError(
+            f"weight must have one entry per class,{expected} got {tuple(weight.shape)}"
+        )
     if look and bool((weight < 0).any()):
         raise ValueError(
             "weight must not be negative with label_smoothing, where it changes the target, "
@@ -157,7 +150,6 @@ def check_class_target(
 
 
 def check_same_shape(target: Tensor, shape: tuple[int, ...], hint: str = "") -> None:
-    """Raise unless a target has the shape of the scores."""
     if target.shape != shape:
         raise ValueError(
             f"target must have the shape of the scores, {tuple(shape)}, got "
@@ -166,7 +158,7 @@ def check_same_shape(target: Tensor, shape: tuple[int, ...], hint: str = "") -> 
 
 
 def as_integer(value: SupportsIndex, what: str) -> int:
-    """The integer that ``value`` is, in Python, NumPy or a tensor; raise where it is none."""
+    """``value`` in Python; it may be an integer of NumPy, or a tensor."""
     if type(value) is int:
         return value
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
@@ -175,7 +167,6 @@ def as_integer(value: SupportsIndex, what: str) -> int:
 
 
 def as_float(value: float, name: str) -> float:
-    """The number that ``value`` is, in Python, NumPy or a tensor; raise where it is none."""
     number = read_number(value, name)
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         raise TypeError(f"{name} must be a number, got {value!r}")
@@ -183,7 +174,6 @@ def as_float(value: float, name: str) -> float:
 
 
 def as_chunk_size(chunk_size: SupportsIndex | None) -> int | None:
-    """``chunk_size``, an integer of any library or None; raise where it is no number of rows."""
     if chunk_size is None:
         return None
     size = as_integer(chunk_size, "chunk_size must be a number of rows, or None")
@@ -193,7 +183,6 @@ def as_chunk_size(chunk_size: SupportsIndex | None) -> int | None:
 
 
 def check_accumulate_dtype(dtype: torch.dtype | None, own: torch.dtype) -> None:
-    """Raise unless a gradient of the dtype ``own`` keeps its digits when summed in ``dtype``."""
     wider = (own, torch.float32) if own != torch.float64 else (own,)
     if dtype is not None and dtype not in wider:
         raise ValueError(
@@ -243,7 +232,6 @@ def check_parameters(x: Tensor, input: Tensor, name: str, low: float, high: floa
 def expand_to(
     x: Tensor, shape: Sequence[int], name: str, meaning: str = "the shape of input"
 ) -> Tensor:
-    """``x`` in a shape; raise if it cannot be broadcast."""
     try:
         return x.expand(tuple(shape))
     except RuntimeError as error:
@@ -260,7 +248,6 @@ def expand_over_rows(x: Tensor, input: Tensor, axis: int, name: str) -> Tensor:
 
 
 def expand_mask(mask: Tensor, input: Tensor) -> Tensor:
-    """``mask`` in the shape of ``input``; raise unless it is boolean and can be broadcast."""
     found = getattr(mask, "dtype", type(mask).__name__)
     if found != torch.bool:
         raise TypeError(f"mask must be a boolean tensor, True where an entry is kept, got {found}")
@@ -306,7 +293,6 @@ def check_one_forward_level() -> None:
 
 
 def is_transformed() -> bool:
-    """True if ``torch.func`` or forward mode is at work."""
     return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
 
 

@@ -29,16 +29,9 @@ from . import _graphs as graphs
 from . import _operators as operators
 from . import _reference as reference
 from ._arguments import check_one_forward_level, is_plain, rows_along
-from ._engines import (
-    compute,
-    compute_entries,
-    kernel_of,
-    scale_,
-    takes_columns,
-    takes_transforms,
-)
+from ._engines import compute, compute_entries, kernel_of, scale_, takes_columns, takes_transforms
 from ._handles import LossCall
-from ._stats import StatsRequest, stats_of
+from ._stats import StatsRequest, numbers_of
 from ._targets import (
     Scale,
     Smoothed,
@@ -49,7 +42,7 @@ from ._targets import (
     target_of,
     working_dtype,
 )
-from ._transform import Transform
+from ._transform import Scaling
 
 Gradients = tuple[Tensor | None, ...]
 Rows = Callable[..., Tensor]
@@ -64,13 +57,12 @@ THIRD_DERIVATIVE = (
 
 
 def apply(function: type[Function], *inputs: Any) -> Tensor:
-    """What a function of PyTorch's returns; theirs has no types."""
+    """Call a function of PyTorch's, which has no types."""
     out: Tensor = function.apply(*inputs)  # type: ignore[no-untyped-call]
     return out
 
 
 def _save_inputs(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    """Save the inputs for :func:`_saved_inputs`."""
     del output
     tensors = [x if isinstance(x, Tensor) else None for x in inputs]
     ctx.save_for_backward(*tensors)
@@ -80,13 +72,11 @@ def _save_inputs(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 
 
 def _saved_inputs(ctx: Any) -> list[Any]:
-    """The inputs of a function, in their order."""
     saved = zip(ctx.saved_tensors, ctx.inputs, strict=True)
     return [other if tensor is None else tensor for tensor, other in saved]
 
 
 def no_target_derivative() -> NoReturn:
-    """Raise for a target that wants a gradient."""
     raise NotImplementedError(
         "the losses are differentiated in input and in weights that only multiply rows, not in "
         "target, nor in a weight that changes the target (with label_smoothing, pos_weight); "
@@ -213,13 +203,11 @@ class _Refusal(Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(message: str, x: Tensor, *sources: Tensor) -> Tensor:
-        del message, sources
+    def forward(_message: str, x: Tensor, *_sources: Tensor) -> Tensor:
         return x.view_as(x)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        del output
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], _output: Tensor) -> None:
         ctx.message = inputs[0]
 
     @staticmethod
@@ -246,8 +234,7 @@ class _Computed(Function):
     ) -> Any:
         ctx.pull_back, ctx.gradients = pull_back, gradients
         ctx.save_for_backward(*tensors)
-        out: Tensor = loss[0]
-        return out
+        return loss[0]
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> Gradients:
@@ -267,9 +254,9 @@ def computed_loss(
 def _pull_back_rows(
     scale: Scale,
     call: LossCall,
-    transform: Transform | None,
+    transform: Scaling | None,
     tensors: Any,
-    gradients: Gradients | None,
+    gradients: Any,
     upstream: Tensor,
     needed: Any,
 ) -> Gradients:
@@ -278,22 +265,22 @@ def _pull_back_rows(
     """
     theta, factor, *parts = tensors
     is_final = not torch.is_grad_enabled() and is_plain(upstream)
-    if is_final and gradients is not None and gradients[0] is not None:
-        by_factor = gradients[1]
+    if is_final and gradients is not None:
+        gradient, by_factor = gradients
         by_factor = None if by_factor is None else by_factor.sum() * upstream
-        return scale_(gradients[0], upstream, call.engine), _like(by_factor, factor, transform)
+        return scale_(gradient, upstream, call.engine), by_factor
     target = target_of(tuple(parts))
     factors = scale_vector(scale, theta, parts[0], call.ignore_index) * upstream
     if is_final:
         by_factor = factors.new_empty(factors.shape) if needed[1] else None
-        told: Any = {"transform": transform and transform.in_kernel, "by_factor": by_factor}
+        told: Any = {"transform": transform and transform.detach(), "by_factor": by_factor}
         _, rows = compute(theta, target, factors, call, with_value=False, **told)
-        return rows, _like(None if by_factor is None else by_factor.sum(), factor, transform)
+        return rows, None if by_factor is None else by_factor.sum()
     seen = theta
     if transform is not None:
-        learned = transform.logit_scale if factor is None else factor
+        transform = transform if factor is None else transform._replace(factor=factor)
         with torch.enable_grad():
-            seen = transform._replace(logit_scale=learned).apply(theta)
+            seen = transform.apply(theta)
     flat = seen if theta.ndim == 2 else rows_along(seen, 1)
     rows = apply(_Gradient, flat, as_rows(target, theta.shape[1]), factors, *call, None)
     if theta.ndim == 3:
@@ -305,14 +292,6 @@ def _pull_back_rows(
     graph = torch.is_grad_enabled()
     found = iter(torch.autograd.grad(seen, leaves, rows, create_graph=graph, retain_graph=True))
     return tuple(next(found) if need else None for need in needed[:2])
-
-
-def _like(by_factor: Tensor | None, factor: Any, transform: Any) -> Tensor | None:
-    """The derivative in a learned scale, in its shape and dtype."""
-    if by_factor is None:
-        return None
-    out: Tensor = (by_factor / transform.temperature).to(factor.dtype).reshape(factor.shape)
-    return out
 
 
 def few_labels(
@@ -350,7 +329,7 @@ def _pull_back_entries(
     call: LossCall,
     by_rows: Callable[[Tensor], Tensor],
     tensors: Any,
-    gradients: Gradients | None,
+    gradients: Any,
     upstream: Tensor,
     _needed: Any,
 ) -> Gradients:
@@ -362,7 +341,7 @@ def _pull_back_entries(
         graph = {"create_graph": torch.is_grad_enabled()}
         (rows,) = torch.autograd.grad(loss, theta, upstream.to(loss.dtype), **graph)
         return (rows,)
-    if gradients is not None and gradients[0] is not None:
+    if gradients is not None:
         return (scale_(gradients[0], upstream, "triton"),)
     weight = upstream.expand(theta.shape) * (1 if weight is None else weight)
     given = theta, target, weight, pos_weight, divisor, call.omega, call.tightness, False
@@ -396,7 +375,7 @@ def training_entries(
         if not needs_grad or is_float16:
             return None
         number, symbol = operators.as_operator_arguments(call.tightness)
-        loss = operators.entry_loss(*given, call.omega, number, divisor, is_summed, symbol)[0]
+        loss, _ = operators.entry_loss(*given, call.omega, number, divisor, is_summed, symbol)
         return loss
     if not is_plain(theta, target, *weights):
         return None
@@ -457,7 +436,7 @@ def loss_rows(
     is_summed: bool,
     is_eager: bool,
     stats: StatsRequest | None = None,
-    transform: Transform | None = None,
+    transform: Scaling | None = None,
 ) -> Tensor:
     """scale · L(y, θ) of each row, shape (n,), or their sum, with all derivatives in θ.
 
@@ -466,15 +445,13 @@ def loss_rows(
     the scores after the transform.
     """
     parts, has_graph = parts_of(target), torch.is_grad_enabled()
-    is_learned = isinstance(scale, Tensor) and scale.requires_grad and has_graph
-    is_target_learned = any(part.requires_grad for part in parts) and has_graph
-    is_dispatched = not is_eager or (is_learned and not is_target_learned)
-    if is_target_learned and not is_dispatched:
+    if is_eager and has_graph and any(part.requires_grad for part in parts):
         no_target_derivative()
+    is_learned = isinstance(scale, Tensor) and scale.requires_grad and has_graph
+    is_dispatched = not is_eager or is_learned
     factor = None
     if transform is not None:
-        if isinstance(transform.logit_scale, Tensor):
-            factor = transform.logit_scale
+        factor = transform.factor if isinstance(transform.factor, Tensor) else None
         is_near = factor is None or (is_plain(factor) and factor.device == theta.device)
         if is_dispatched or not (is_near and takes_transforms(target, call)):
             theta, transform, factor = transform.apply(theta), None, None
@@ -484,8 +461,8 @@ def loss_rows(
         rows = as_rows(target, theta.shape[1])
         factors = scale_vector(scale, theta, rows, call.ignore_index)
         if stats is not None:
-            stats.answer = stats_of(theta, stats.target, call.ignore_index)
-        out: Tensor = _differentiable_rows(theta, rows, factors, *call)
+            stats.answer = numbers_of(theta, stats.target, call.ignore_index)
+        out = _differentiable_rows(theta, rows, factors, *call)
         return out.sum() if is_summed else out
     is_factor_learned = factor is not None and factor.requires_grad
     needs_grad = (theta.requires_grad or is_factor_learned) and has_graph
@@ -498,7 +475,7 @@ def loss_rows(
     by_factor = None
     if is_fused and is_factor_learned:
         by_factor = theta.new_empty(parts[0].shape[:1], dtype=working_dtype(theta))
-    told: Any = {"transform": transform and transform.in_kernel, "by_factor": by_factor}
+    told: Any = {"transform": transform and transform.detach(), "by_factor": by_factor}
     given = theta.detach(), target, scale, call
     loss, gradient = compute(*given, with_gradient=is_fused, stats=stats, **told)
     loss = loss.sum() if is_summed else loss

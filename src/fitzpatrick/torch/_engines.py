@@ -10,7 +10,6 @@ import os
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-import torch
 from torch import Tensor
 
 from ..engines import find_kernel
@@ -21,9 +20,9 @@ from . import _graphs as graphs
 from . import _reference as reference
 from ._arguments import rows_along
 from ._handles import LossCall, regularizer_of
-from ._stats import StatsRequest, stats_of, stats_of_numbers
-from ._targets import Scale, Smoothed, Target, as_rows, parts_of, scale_vector, working_dtype
-from ._transform import KernelTransform
+from ._stats import StatsRequest, clear_uncounted_, numbers_of
+from ._targets import Scale, Smoothed, Target, as_rows, scale_vector, working_dtype
+from ._transform import Scaling
 
 _ENGINES = ("reference", "triton")
 _HAS_TRITON = find_spec("triton") is not None
@@ -41,7 +40,6 @@ class _Kernel(NamedTuple):
 
 @functools.lru_cache(maxsize=256)
 def kernel_of(omega: str) -> _Kernel | None:
-    """The Triton kernel of a regularizer, or None."""
     regularizer = regularizer_of(omega)
     name = find_kernel("triton", regularizer)
     if name is None or regularizer.is_entrywise:
@@ -60,31 +58,26 @@ def _has_kernel(omega: str, has_labels: bool) -> bool:
 
 @graphs.constant
 def entmax_alpha(omega: str) -> float | None:
-    """α if the link of a regularizer is an α-entmax, else None."""
     return regularizer_of(omega).entmax_alpha
 
 
 def has_probability_kernel(omega: Regularizer, tightness: float, theta: Tensor) -> bool:
-    """True if a Triton kernel computes the class probabilities of these scores."""
     if not (theta.is_cuda and _HAS_TRITON and 0 < tightness <= MAX_PROPER_TIGHTNESS):
         return False
     return find_kernel("triton", omega) == "logistic"
 
 
 def compute_probabilities(theta: Tensor, tightness: float) -> Tensor:
-    """The class probabilities of rows of scores, by the kernel."""
-    q: Tensor = _launcher("probabilities").probabilities(theta, tightness)
+    q: Tensor = launcher("probabilities").probabilities(theta, tightness)
     return q
 
 
 def check_engine(engine: str | None) -> None:
-    """Raise unless ``engine`` is the name of one, or None."""
     if engine is not None and engine not in _ENGINES:
         raise ValueError(f"engine must be one of {', '.join(_ENGINES)} or None, got {engine!r}")
 
 
 def has_triton(x: Tensor) -> bool:
-    """True if Triton's kernels run where a tensor is, on a GPU."""
     return x.is_cuda and _HAS_TRITON
 
 
@@ -100,7 +93,6 @@ def choose_engine(engine: str | None, theta: Tensor, omega: str, *, has_labels: 
 
 
 def check_triton(theta: Tensor, omega: str, has_labels: bool) -> None:
-    """Raise unless there are Triton kernels for a regularizer that run where the scores are."""
     if not _HAS_TRITON:
         raise ImportError(
             'engine="triton" needs the package triton, which is not installed; it comes with the '
@@ -123,14 +115,14 @@ def check_triton(theta: Tensor, omega: str, has_labels: bool) -> None:
 
 
 @functools.cache
-def _launcher(module: str = "launch") -> Any:
+def launcher(module: str = "launch") -> Any:
     """A module that launches kernels, which loads Triton."""
     return importlib.import_module(f"fitzpatrick.engines.triton.{module}")
 
 
 def takes_columns(theta: Tensor) -> bool:
     """True if kernels read the columns of scores (outer, k, inner) without a copy."""
-    return bool(_launcher("plan").takes_columns(*theta.shape[1:]))
+    return bool(launcher("plan").takes_columns(*theta.shape[1:]))
 
 
 def takes_transforms(target: Target, call: LossCall) -> bool:
@@ -139,14 +131,6 @@ def takes_transforms(target: Target, call: LossCall) -> bool:
         return False
     kernel = kernel_of(call.omega)
     return kernel is not None and not kernel.is_entrywise and kernel.takes_rows
-
-
-def make_lists(
-    indices: Tensor, values: Tensor, k: int, rest: str | None, is_log: bool, dtype: torch.dtype
-) -> Tensor:
-    """The lists (n, 2, m) of plain tensors (n, m), m > 0, by a kernel."""
-    lists: Tensor = _launcher().launch_lists(indices, values, k, rest, is_log, dtype)
-    return lists
 
 
 def compute(
@@ -158,7 +142,7 @@ def compute(
     with_gradient: bool = True,
     in_place: bool = False,
     stats: StatsRequest | None = None,
-    transform: KernelTransform | None = None,
+    transform: Scaling | None = None,
     by_factor: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Losses of the rows, (n,), and their gradients in θ, both scaled; of no use if not asked for.
@@ -170,27 +154,24 @@ def compute(
     out: tuple[Tensor, Tensor]
     if call.engine == "reference":
         y = as_rows(target, theta.shape[1])
-        out = reference.compute(theta, y, scale, call, with_gradient, stats)
-        return out
-    has_numbers = stats is not None and stats.target is target and takes_transforms(target, call)
-    if stats is not None and not has_numbers:
-        stats.answer = stats_of(rows_along(theta, 1), stats.target, call.ignore_index)
+        return reference.compute(theta, y, scale, call, with_gradient, stats)
+    working, numbers = working_dtype(theta), None
+    if stats is not None and stats.target is target and takes_transforms(target, call):
+        numbers = theta.new_empty((len(stats.target), 4), dtype=working)
+    elif stats is not None:
+        stats.answer = numbers_of(rows_along(theta, 1), stats.target, call.ignore_index)
     kernel: Any = kernel_of(call.omega)
     wanted = with_value, with_gradient
     if not kernel.is_entrywise:
         loss = kernel.name, call.tightness, call.ignore_index
-        launcher, working = _launcher(), working_dtype(theta)
         factor, cap = transform or (None, 0.0)
         if isinstance(factor, float):
             factor = theta.new_full((), factor, dtype=working)
-        numbers = None
-        if has_numbers:
-            numbers = theta.new_empty((parts_of(target)[0].shape[0], 4), dtype=working)
-        extras = launcher.Extras(factor, cap, by_factor, numbers)
-        out = launcher.launch_loss(theta, target, scale, *loss, *wanted, in_place, extras)
+        extras = launcher().Extras(factor, cap, by_factor, numbers)
+        out = launcher().launch_loss(theta, target, scale, *loss, *wanted, in_place, extras)
         if numbers is not None and stats is not None:
-            answer = numbers, stats.target, theta.shape[1], call.ignore_index
-            stats.answer = stats_of_numbers(*answer)
+            k = theta.shape[1]
+            stats.answer = clear_uncounted_(numbers, stats.target, k, call.ignore_index)
         return out
     divisor, weight = (scale, None) if isinstance(scale, int) else (1, scale)
     if weight is not None:
@@ -213,11 +194,11 @@ def compute_entries(
     with_gradient: bool = True,
 ) -> tuple[Tensor, Tensor]:
     """Entry-wise losses by a kernel, or their sum, and their gradients; empty if not asked for."""
-    launcher, kernel = _launcher("entry_launch"), kernel_of(omega)
+    kernels, kernel = launcher("entry_launch"), kernel_of(omega)
     if kernel is None:
         raise ValueError(f"there is no Triton kernel for {regularizer_of(omega)!r}")
-    call = launcher.EntryCall(kernel.name, tightness, is_summed, with_value, with_gradient)
-    values, gradients = launcher.entry_loss(theta, target, weight, pos_weight, divisor, call)
+    call = kernels.EntryCall(kernel.name, tightness, is_summed, with_value, with_gradient)
+    values, gradients = kernels.entry_loss(theta, target, weight, pos_weight, divisor, call)
     return values.sum() if is_summed else values, gradients
 
 
@@ -228,7 +209,7 @@ def scale_(gradient: Tensor, factors: Tensor, engine: str) -> Tensor:
         if rows.ndim > 2 and not factors.ndim:
             rows = rows.flatten(1)
         if rows.numel():
-            _launcher().scale_rows_(rows, factors)
+            launcher().scale_rows_(rows, factors)
     elif factors.ndim:
         gradient.mul_(factors[:, None])
     elif not gradient.is_cpu or factors.item() != 1:

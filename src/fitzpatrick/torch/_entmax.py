@@ -79,10 +79,6 @@ class EntmaxCall(NamedTuple):
     kind: str = "entmax"
 
 
-def _with_classes_last(x: Tensor) -> Tensor:
-    return x if x.ndim == 2 else x.movedim(1, -1)
-
-
 def _shaped(alpha: Tensor | None, number: float, p: Tensor) -> Tensor:
     """The parameter in working precision, (…, 1) for rows (…, k)."""
     if alpha is None:
@@ -123,9 +119,7 @@ def _solve(theta: Tensor, alpha: Tensor | None, mask: Tensor | None, call: Entma
         mask = mask.reshape(theta.shape)
         theta = theta.masked_fill(~mask, -torch.inf)
     p = reference.link(theta, call.omega) if call.omega else _solve_by_core(theta, alpha, call)
-    if mask is None:
-        return p
-    return torch.where(mask.any(1, keepdim=True), p, torch.zeros_like(p))
+    return p if mask is None else torch.where(mask.any(1, keepdim=True), p, 0.0)
 
 
 def _kept(theta: Tensor, p: Tensor, call: EntmaxCall) -> Tensor:
@@ -158,11 +152,9 @@ def _differentiable_product(
     if call.kind == "any":
         return _any_product(p, v, call.omega), None
     dtype, formulas = working_dtype(p), _FORMULAS[call.kind]
-    entries, v = _with_classes_last(p.to(dtype)), _with_classes_last(v.to(dtype))
+    entries, v = p.to(dtype).movedim(1, -1), v.to(dtype).movedim(1, -1)
     shaped = _shaped(alpha, call.alpha, entries)
-    by_theta = formulas.product(entries, v, shaped).to(p.dtype)
-    if p.ndim == 3:
-        by_theta = by_theta.movedim(-1, 1)
+    by_theta = formulas.product(entries, v, shaped).to(p.dtype).movedim(-1, 1)
     if alpha is None:
         return by_theta, None
     return by_theta, (formulas.slope(entries, shaped) * v).sum(-1).reshape(-1)
@@ -236,8 +228,6 @@ def _(theta: Tensor, *_: Any) -> Tensor:
 
 
 link.register_autograd(_backward, setup_context=_setup)
-
-
 register_rows(link, 3)
 
 
@@ -306,9 +296,8 @@ def _solve_in_graph(
     if mask is not None:
         mask = mask.reshape(theta.shape)
         scores = scores.masked_fill(~mask, -torch.inf)
-    p: Tensor
     if call.kind == "any":
-        p = regularizer_of(call.omega).solve_link(scores)
+        p: Tensor = regularizer_of(call.omega).solve_link(scores)
     elif call.kind == "entmax" and alpha is None and call.alpha == 1:
         p = torch.softmax(scores, -1)
     elif call.kind == "entmax" and alpha is None and call.alpha in (1.5, 2):
@@ -332,8 +321,7 @@ def entmax_rows(
         return _solve_in_graph(theta, alpha, mask, call)
     if not arguments.is_eager(theta, alpha, mask):
         rows = None if mask is None else mask.reshape(theta.shape)
-        result: Tensor = _differentiable_entmax(theta, alpha, rows, *call)
-        return result
+        return _differentiable_entmax(theta, alpha, rows, *call)
     needs_grad = theta.requires_grad or (alpha is not None and alpha.requires_grad)
     if not (needs_grad and torch.is_grad_enabled()):
         return _solve(theta, alpha, mask, call)
@@ -392,7 +380,6 @@ def link_along(
     mask: Tensor | None = None,
     engine: str | None = None,
 ) -> Tensor:
-    """The link of a regularizer along an axis."""
     arguments.check_scores(input)
     alpha = entmax_alpha(omega)
     if alpha is not None:

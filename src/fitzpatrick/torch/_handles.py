@@ -47,8 +47,7 @@ def handle_of(omega: Regularizer) -> str:
     for handle, known in _REGULARIZERS.items():
         if _is_same(known, omega):
             return handle
-    named: str = _name(omega)
-    return named
+    return _name(omega)
 
 
 # A compiler has to leave the graph for a regularizer that it meets first: under fullgraph=True, use
@@ -65,8 +64,7 @@ def handle_at(kind: Callable[[float], Regularizer], order: float) -> str:
 
     A graph may be the first to meet an order, and is made anew for each.
     """
-    handle: str = _handle_at(kind, float(order).hex())
-    return handle
+    return _handle_at(kind, float(order).hex())
 
 
 # a compiler calls it with what it knows; of a number that changes it knows the digits alone
@@ -84,5 +82,4 @@ def restore(handle: str, omega: Regularizer) -> Regularizer:
 
 
 def regularizer_of(handle: str) -> Regularizer:
-    """The regularizer that ``handle`` stands for."""
     return _REGULARIZERS[handle]

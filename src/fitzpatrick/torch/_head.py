@@ -29,16 +29,9 @@ from ._entmax import link_along
 from ._handles import LossCall
 from ._operators import as_number, as_operator_arguments
 from ._reference import exact
-from ._stats import RowStats, StatsRequest
-from ._targets import (
-    Weighing,
-    listed_rows,
-    nan_of_nothing,
-    parts_of,
-    scale_vector,
-    working_dtype,
-)
-from ._transform import KernelTransform, Transform
+from ._stats import StatsRequest
+from ._targets import Weighing, listed_rows, nan_of_nothing, parts_of, scale_vector, working_dtype
+from ._transform import Scaling
 
 if TYPE_CHECKING:  # PyTorch may come without torch.distributed
     from ._sharded import ClassShard
@@ -89,7 +82,6 @@ class HeadCall(NamedTuple):
 
     @property
     def loss(self) -> LossCall:
-        """What an engine is told."""
         return LossCall(self.omega, self.tightness, self.engine, self.ignore_index)
 
 
@@ -105,32 +97,34 @@ class Layer(NamedTuple):
     scale: Tensor | None = None
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the scores."""
+    def shape(self) -> tuple[int, ...]:  # of the scores
         return *self.x.shape[:-1], self.weight.shape[0]
 
     @property
-    def device(self) -> torch.device:
-        """The device of the scores."""
+    def device(self) -> torch.device:  # where ``exact`` looks for autocast
         return self.x.device
 
     def flat(self) -> "Layer":
-        """The layer of rows (n, h) of an input of more axes."""
         return self._replace(x=self.x.reshape(math.prod(self.x.shape[:-1]), self.x.shape[-1]))
 
-    def scaled_by(self, transform: Transform, *, is_whole: bool = True) -> tuple["Layer", float]:
+    def scaled_by(
+        self, transform: Scaling | None, *, is_whole: bool = True
+    ) -> tuple["Layer", float]:
         """A layer whose scores are scaled, and their cap, 0 without one.
 
         Features are scaled instead of scores, since they are fewer. A learned factor stays outside
         of a cap, and of a layer that has some of the classes alone.
         """
-        factor, cap = transform.factor, transform.softcap or 0.0
+        if transform is None:
+            return self, 0.0
+        factor, cap = transform
         if isinstance(factor, Tensor) and (cap or not is_whole):
             return self._replace(scale=factor.to(self.x.device)), cap
-        scaling = transform._replace(softcap=None)
+        scaling = Scaling(factor, 0.0)
         bias = None if self.bias is None else scaling.apply(self.bias)
         # the cap of scores that are scaled already
-        return Layer(scaling.apply(self.x), self.weight, bias), cap and cap * float(factor)
+        cap = cap * float(factor) if cap and factor is not None else cap
+        return Layer(scaling.apply(self.x), self.weight, bias), cap
 
 
 class Teacher:
@@ -147,7 +141,7 @@ class Teacher:
         bias = None if bias is None else bias.to(weight.dtype)
         scores = torch.nn.functional.linear(x[now].to(weight.dtype), weight, bias)
         if self._call.teacher_softcap:
-            KernelTransform(None, self._call.teacher_softcap).apply_(scores)
+            Scaling(None, self._call.teacher_softcap).apply_(scores)
         scores = scores.to(working_dtype(scores))  # those of the product are freed
         return link_along(self._call.omega, scores)
 
@@ -211,7 +205,7 @@ def _solve(
     wanted: Sequence[bool],
     upstream: Tensor | None = None,
     shard: "ClassShard | None" = None,
-    stats: RowStats | None = None,
+    stats: Tensor | None = None,
 ) -> tuple[Tensor, Gradients]:
     """The loss, and those gradients that are wanted, of x, weight, bias and scale.
 
@@ -253,7 +247,7 @@ def _solve(
     weights: Any = None
     transform = None
     if call.softcap or layer.scale is not None:
-        transform = KernelTransform(layer.scale, call.softcap)
+        transform = Scaling(layer.scale, call.softcap)
     is_in_kernel = shard is None and call.label_smoothing == 0
     is_in_kernel = is_in_kernel and takes_transforms(target, call.loss)
     if target.ndim == 3 and call.label_smoothing == 0:  # all together, in a few small kernels
@@ -300,8 +294,7 @@ def _solve(
                 stats=request, transform=transform if is_in_kernel else None, by_factor=by_factor,
             )  # fmt: skip
         if stats is not None and request is not None:
-            for numbers, some_numbers in zip(stats, request.answer, strict=True):
-                numbers[place] = some_numbers
+            stats[place] = request.answer
         if not any(wanted):
             continue
         if gradient.shape[1] != width:
@@ -324,17 +317,12 @@ class _Sums:
     """The gradients of a layer, chunk by chunk, as far as they are wanted."""
 
     def __init__(self, layer: Layer, w: Tensor, wanted: Any, dtype: torch.dtype) -> None:
-        self._layer, self._w = layer, w
-        self._by_x = self._by_weight = self._by_bias = self._by_scale = None
-        if wanted[0]:
-            self._by_x = torch.zeros_like(layer.x, memory_format=torch.contiguous_format)
-        if wanted[1]:
-            self._by_weight = w.new_empty(w.shape, dtype=dtype)
-        if wanted[2]:
-            self._by_bias = w.new_zeros(len(w), dtype=working_dtype(w))
-        if wanted[3]:
-            self._by_scale = w.new_zeros((), dtype=working_dtype(w))
-        self._is_empty = True
+        self._layer, self._w, self._is_empty = layer, w, True
+        dense, working = torch.contiguous_format, working_dtype(w)
+        self._by_x = torch.zeros_like(layer.x, memory_format=dense) if wanted[0] else None
+        self._by_weight = w.new_empty(w.shape, dtype=dtype) if wanted[1] else None
+        self._by_bias = w.new_zeros(len(w), dtype=working) if wanted[2] else None
+        self._by_scale = w.new_zeros((), dtype=working) if wanted[3] else None
 
     def add(
         self, gradient: Tensor, x: Tensor, place: slice | Tensor, by_scale: Tensor | None
@@ -356,17 +344,14 @@ class _Sums:
 
     def gradients(self) -> Gradients:
         """Those of x, weight, bias and scale, without padded classes."""
-        k, by_weight, by_bias = len(self._layer.weight), self._by_weight, self._by_bias
-        by_scale = self._by_scale
-        if by_weight is not None:
-            if self._is_empty:
-                by_weight.zero_()
-            by_weight = by_weight[:k].to(self._layer.weight.dtype)
-        if by_bias is not None and self._layer.bias is not None:
-            by_bias = by_bias[:k].to(self._layer.bias.dtype)
-        if by_scale is not None and self._layer.scale is not None:
-            by_scale = by_scale.to(self._layer.scale.dtype)
-        return self._by_x, by_weight, by_bias, by_scale
+        if self._is_empty and self._by_weight is not None:
+            self._by_weight.zero_()
+        padded, k = (self._by_weight, self._by_bias), len(self._layer.weight)
+        sums = self._by_x, *(x if x is None else x[:k] for x in padded), self._by_scale
+        return tuple(
+            None if x is None or part is None else x.to(part.dtype)
+            for x, part in zip(sums, self._layer, strict=True)
+        )
 
 
 def _accumulation_dtype(layer: Layer, call: HeadCall, n_chunks: int) -> torch.dtype:
@@ -379,7 +364,6 @@ def _accumulation_dtype(layer: Layer, call: HeadCall, n_chunks: int) -> torch.dt
 
 
 def _is_fused(call: HeadCall) -> bool:
-    """True if the gradient comes from the forward pass."""
     return call.reduction != "none" and call.dtype != torch.float16
 
 
@@ -488,13 +472,13 @@ def head_loss(
     shard: "ClassShard | None" = None,
     *,
     is_eager: bool,
-    stats: RowStats | None = None,
+    stats: Tensor | None = None,
 ) -> Tensor:
     """The loss of rows x (n, h), with its first derivatives.
 
     ``parts`` is a target, or the rows, the weight and perhaps the bias of a teacher. With a shard,
     weight and bias are those of its classes. The tensors are ordinary ones if ``is_eager``; then
-    there may be ``stats``, zeros to write the numbers of the rows into.
+    there may be ``stats``, zeros (n, 4) to write the numbers of the rows into.
     """
     if is_transformed():
         raise NotImplementedError(
@@ -509,13 +493,12 @@ def head_loss(
     is_fused = _is_fused(call)
     needs = [part is not None and part.requires_grad and torch.is_grad_enabled() for part in layer]
     wanted = [need and is_fused for need in needs]
-    loss: Tensor
     if shard is None and not is_eager:
         omega, tightness, *rest = call
         number, symbol = as_operator_arguments(tightness)
         given = *layer, weight, None, parts, wanted
-        loss, *_ = linear_loss(*given, omega, number, *rest, symbol)
-        return loss
+        out: Tensor = linear_loss(*given, omega, number, *rest, symbol)[0]
+        return out
     loss, gradients = _solve(layer, parts, weight, call, wanted, shard=shard, stats=stats)
     if not any(needs):
         return loss

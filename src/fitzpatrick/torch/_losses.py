@@ -30,20 +30,18 @@ from ._handles import LossCall, regularizer_of
 from ._head import HeadCall, Layer, head_loss
 from ._prepare import ClassOptions, prepare
 from ._sparse_targets import ClassTarget
-from ._stats import RowStats, StatsRequest
+from ._stats import StatsRequest, as_stats
 from ._targets import Scale, divisor_of, working_dtype
 from ._transform import Transform
 
 
 def loss_of_kind(omega: Regularizer) -> Callable[..., Tensor]:
-    """The function below that computes the losses of a regularizer."""
     if omega.domain.has_labels:
         return class_loss
     return entry_loss if omega.is_entrywise else row_loss
 
 
 def option_defaults(function: Callable[..., Tensor]) -> dict[str, Any]:
-    """The options of a function below, with their defaults."""
     parameters = inspect.signature(function).parameters.values()
     defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
     if function is linear_class_loss:
@@ -94,7 +92,7 @@ def class_loss(
         arguments.check_scores(input)
         transform = Transform(temperature, logit_scale, softcap).check()
         has_kernel = (input.is_cuda or engine == "triton") and not arguments.is_dtensor(input)
-        if not has_kernel and process_group is None:
+        if transform is not None and not has_kernel and process_group is None:
             input, transform = transform.apply(input), None
     is_usual = weight is None and dim is None and engine is None and process_group is None
     is_hard = type(label_smoothing) is float and label_smoothing == 0 and not return_stats
@@ -127,11 +125,12 @@ def _class_loss(
     arguments.check_scores(input)  # without which there is no device
     rows = prepare(omega, tightness, input, target, options)
     axis, is_summed = rows.axis, options.reduction != "none"
-    is_rows = rows.target.ndim > 1 or rows.shard is not None
+    shard = rows.weighing.shard
+    is_rows = rows.target.ndim > 1 or shard is not None
     theta = arguments.rows_along(input, axis) if is_rows else arguments.columns_along(input, axis)
     y, scale, nan_of_no_rows = rows.weighing.weigh_all(rows.target, working_dtype(theta))
     stats = StatsRequest(rows.target) if options.return_stats else None
-    if rows.shard is None:
+    if shard is None:
         out = loss_rows(
             theta, y, scale, rows.call, is_summed=is_summed, is_eager=rows.is_eager, stats=stats,
             transform=options.transform,
@@ -139,11 +138,11 @@ def _class_loss(
     else:
         from ._sharded import loss_of_shard
 
-        out = loss_of_shard(theta, y, scale, rows.call, rows.shard, is_summed=is_summed)
+        out = loss_of_shard(theta, y, scale, rows.call, shard, is_summed=is_summed)
     out = out if is_summed else out.reshape(rows.shape)
     out = out if nan_of_no_rows is None else out + nan_of_no_rows
     out = out.to(arguments.output_dtype(input))
-    return out if stats is None else (out, stats.answer.reshape(rows.shape))
+    return out if stats is None else (out, as_stats(stats.answer, rows.shape))
 
 
 # Compilers would trace the reductions one by one.
@@ -151,7 +150,6 @@ def _class_loss(
 def _shared_class_loss(
     omega: str, tightness: float, input: Any, target: ClassTarget, options: ClassOptions
 ) -> Any:
-    """The loss of scores whose classes, or rows, are in several processes."""
     from ._sharded import check_group, from_dtensors  # which need torch.distributed
 
     if arguments.is_transformed():
@@ -163,10 +161,8 @@ def _shared_class_loss(
     if not arguments.is_dtensor(input):
         check_group(options.process_group)
         if options.transform is not None:
-            transform = options.transform.with_shared_derivative(
-                options.process_group, input.device
-            )
-            input = transform.apply(input)
+            shared = options.transform.with_shared_derivative(options.process_group, input.device)
+            input = shared.apply(input)
         return _class_loss(omega, tightness, input, target, options)
     scores, target, options, as_dtensor = from_dtensors(input, target, options)
     return as_dtensor(_class_loss(omega, tightness, scores, target, options))
@@ -192,10 +188,9 @@ def linear_class_loss(
     The other options are :class:`ClassOptions`.
     """
     arguments.check_features(input)
-    transform = Transform(temperature, logit_scale, softcap)
     given = ClassOptions(
         **options,
-        transform=None if transform.is_identity else transform.check(),
+        transform=Transform(temperature, logit_scale, softcap).check(),
         chunk_size=chunk_size,
         accumulate_dtype=accumulate_dtype,
     )
@@ -208,7 +203,7 @@ def linear_class_loss(
 def _linear_class_loss(
     omega: str, tightness: float, layer: Layer, target: ClassTarget, options: ClassOptions
 ) -> Any:
-    input, weight, transform, cap = layer.x, options.weight, options.transform, 0.0
+    input, weight, transform = layer.x, options.weight, options.transform
     is_whole = options.process_group is None
     if not is_whole:
         from ._sharded import check_group
@@ -222,15 +217,18 @@ def _linear_class_loss(
         )
     if transform is not None:
         transform = transform.with_shared_derivative(options.process_group, input.device)
-        layer, cap = layer.scaled_by(transform, is_whole=is_whole)
+    layer, cap = layer.scaled_by(transform, is_whole=is_whole)
     options = options._replace(label_smoothing=rows.weighing.label_smoothing)
     call = _head_call(rows.call, input, options, cap)
     eager = rows.is_eager and arguments.is_eager(*layer[1:])
     flat = layer.flat()
-    stats = RowStats.zeros(len(flat.x), flat.x) if options.return_stats else None
-    loss = head_loss(flat, [rows.target], weight, call, rows.shard, is_eager=eager, stats=stats)
+    stats = None
+    if options.return_stats:
+        stats = flat.x.new_zeros((len(flat.x), 4), dtype=working_dtype(flat.x))
+    shard = rows.weighing.shard
+    loss = head_loss(flat, [rows.target], weight, call, shard, is_eager=eager, stats=stats)
     loss = loss.reshape(rows.shape) if options.reduction == "none" else loss
-    return loss if stats is None else (loss, stats.reshape(rows.shape))
+    return loss if stats is None else (loss, as_stats(stats, rows.shape))
 
 
 def _head_call(call: LossCall, input: Tensor, options: ClassOptions, *caps: float) -> HeadCall:
@@ -253,10 +251,8 @@ def distill(
     of_teacher: Transform,
     **options: Any,
 ) -> Tensor:
-    """A loss on the simplex between the scores of two linear layers."""
-    for layer, transform in ((student, of_student), (teacher, of_teacher)):
+    for layer in (student, teacher):
         arguments.check_features(layer.x)
-        transform.check()
         arguments.check_layer(*layer[:3])
     if not regularizer_of(omega).domain.has_labels:
         raise ValueError(
@@ -273,8 +269,8 @@ def distill(
     engine = choose_engine(given.engine, student.x, omega, has_labels=False)
     call = LossCall(omega, as_tightness(tightness), engine)
     eager = arguments.is_eager(*student, *teacher)
-    scaled, cap = student.scaled_by(of_student)
-    scaled_teacher, teacher_cap = teacher.scaled_by(of_teacher)
+    scaled, cap = student.scaled_by(of_student.check())
+    scaled_teacher, teacher_cap = teacher.scaled_by(of_teacher.check())
     rows = [x.detach() for x in scaled_teacher.flat() if x is not None]
     head = _head_call(call, student.x, given, cap, teacher_cap)
     loss = head_loss(scaled.flat(), rows, None, head, is_eager=eager)

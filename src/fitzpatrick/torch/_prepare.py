@@ -20,16 +20,13 @@ from ._sparse_targets import (
     SparseTargets,
     check_lists,
     check_sparse_target,
-    from_sparse_tensor,
     tensors_of,
 )
 from ._targets import Weighing, working_dtype
-from ._transform import Transform
+from ._transform import Scaling
 
 if TYPE_CHECKING:  # PyTorch may come without it
     from torch.distributed import ProcessGroup
-
-    from ._sharded import ClassShard
 
 
 class ClassOptions(NamedTuple):
@@ -45,7 +42,7 @@ class ClassOptions(NamedTuple):
     return_stats: bool = False
     dim: SupportsIndex | None = None
     row_groups: tuple["ProcessGroup", ...] = ()  # of a DTensor, with other rows
-    transform: Transform | None = None  # of scores that are not transformed yet
+    transform: Scaling | None = None  # of scores that are not transformed yet
     chunk_size: SupportsIndex | None = None
     accumulate_dtype: torch.dtype | None = None
 
@@ -65,11 +62,6 @@ class ClassRows(NamedTuple):
     shape: tuple[int, ...]
     is_eager: bool
 
-    @property
-    def shard(self) -> "ClassShard | None":
-        """The classes of this process; None if it has all."""
-        return self.weighing.shard
-
 
 def prepare(
     omega: str, tightness: float, scores: Tensor | Layer, target: ClassTarget, options: ClassOptions
@@ -81,7 +73,8 @@ def prepare(
     weight, group = options.weight, options.process_group
     is_layer = isinstance(scores, Layer)
     x = scores.x if isinstance(scores, Layer) else scores
-    target = from_sparse_tensor(target)
+    if isinstance(target, Tensor) and target.layout is not torch.strided:
+        target = SparseTargets.from_sparse(target)
     parts = x, *tensors_of(target), weight
     eager = arguments.is_eager(*[part for part in parts if isinstance(part, Tensor)])
     look = arguments.looks_at_values(options.validate, x, eager)
@@ -106,9 +99,6 @@ def prepare(
             arguments.check_class_target(target, shape, axis, ignore_index)
         if weight is not None:
             arguments.check_weight(weight, x)
-            if weight.ndim != 1:
-                given = tuple(weight.shape)
-                raise ValueError(f"weight must have one entry per class, got shape {given}")
         engine = options.engine
         if group is None:
             has_labels = isinstance(target, Tensor) and not target.is_floating_point()
@@ -138,19 +128,18 @@ def prepare(
         own = describe(shape, axis, x.dtype, tensors_of(target)[0], *agreed, look=look)
         shard = meet(group, own, x.device, look=looks_at_sizes)
         n_classes = shard.n_classes
-    if isinstance(n_classes, int):
-        if n_classes == 0:
-            raise ValueError(
-                f"input must have at least one class, got shape {tuple(shape)}"
-                + ("" if shard is None else " on every rank")
-            )
-        if weight is not None:
-            arguments.check_class_weight(weight, n_classes, look and smoothing > 0)
+    # how many classes all processes have together is known only where values are looked at
+    most = None if isinstance(n_classes, Tensor) else n_classes
+    if most == 0:
+        raise ValueError(
+            f"input must have at least one class, got shape {tuple(shape)}"
+            + ("" if shard is None else " on every rank")
+        )
+    if weight is not None:
+        arguments.check_class_weight(weight, most, look and smoothing > 0)
     if isinstance(target, SparseTargets):
-        # how many classes all processes have together is known only where values are looked at
         if look:
             check_lists(target, int(n_classes))
-        most = None if isinstance(n_classes, Tensor) else n_classes
         by_kernel = eager and call.engine == "triton"
         rows = target.lists(most, working_dtype(x), by_kernel=by_kernel)
     elif target.is_floating_point():
@@ -189,7 +178,6 @@ def _check_rest(target: SparseTargets, omega: str, options: ClassOptions, smooth
 
 
 def _check_shared(options: ClassOptions) -> None:
-    """Raise for options that need whole rows."""
     check_engine(options.engine)
     if options.engine == "triton":
         raise ValueError(

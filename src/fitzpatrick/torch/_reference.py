@@ -19,14 +19,12 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from ..engines import BoundLoss, CoreLoss, DenseTargets, Labels, NoTargets, RowBlocks, bind_trusted
+from ..engines import BoundLoss, CoreLoss, Labels, NoTargets, RowBlocks, bind_trusted
 from ..engines.rows import BlockTask, Output
 from ..engines.table import find_compiled, load_kernel, numba_compiles
-from ..engines.targets import FloatArray, Scratch, SparseTargets, TargetForm
-from ..regularizers import Indicator
-from ..sets import Simplex
+from ..engines.targets import FloatArray, Scratch, TargetForm, wrap_targets
 from ._handles import LossCall, regularizer_of
-from ._stats import StatsRequest, stats_of, stats_of_numbers
+from ._stats import StatsRequest, clear_uncounted_, numbers_of
 from ._targets import PADDING, REST, Scale, listed_rows, rows_of_lists, working_dtype
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -84,20 +82,16 @@ class _CpuRows:
         theta: Tensor,
         with_stats: bool = False,
     ) -> None:
-        shape = len(theta), theta.shape[1]
+        n, k = shape = len(theta), theta.shape[1]
         dtype = _DOUBLE if theta.dtype is torch.float64 else _SINGLE
         targets: TargetForm = NoTargets(shape, dtype)
         if y is not None:
             given = y.numpy(force=True)
-            if y.ndim == 3:
-                targets = SparseTargets(shape, dtype, _matrix(given, shape))
-            else:
-                form = Labels if y.ndim == 1 else DenseTargets
-                targets = form(shape, dtype, given)
+            targets = wrap_targets(_matrix(given, k) if y.ndim == 3 else given, shape, dtype)
         make = _load(omega, y is None)
         loss = regularizer_of(omega), tightness, targets
         n_threads = torch.get_num_threads()
-        self.stats = np.empty((shape[0], 4)) if with_stats and make is not None else None
+        self.stats = np.empty((n, 4)) if with_stats and make is not None else None
         self._bound: BoundLoss
         if make is None:
             self._bound = bind_trusted(*loss, n_threads, "numpy")
@@ -125,14 +119,14 @@ class _CpuRows:
         return torch.from_numpy(self._bound.y_star(theta.numpy(force=True)))
 
 
-def _matrix(lists: FloatArray, shape: tuple[int, int]) -> Any:
+def _matrix(lists: FloatArray, k: int) -> Any:
     """Lists of classes as CSR rows."""
     classes, values = lists[:, 0], lists[:, 1]
     is_kept = (classes >= 0) & (values != 0)
     starts = np.zeros(len(lists) + 1, np.intp)
     np.cumsum(is_kept.sum(axis=1), out=starts[1:])
     entries = values[is_kept], classes[is_kept].astype(np.intp), starts
-    return sparse.csr_array(entries, shape)
+    return sparse.csr_array(entries, (len(lists), k))
 
 
 class _OneRest:
@@ -168,8 +162,7 @@ class _OneRest:
 
     def value(self, theta: Tensor) -> Tensor:
         bound, merged, _ = self._merge(theta)
-        out: Tensor = bound.value(merged)
-        return out
+        return cast(Tensor, bound.value(merged))
 
     def value_and_gradient(self, theta: Tensor) -> tuple[Tensor, Tensor]:
         bound, merged, shares = self._merge(theta)
@@ -320,12 +313,6 @@ def _are_inside(labels: Tensor, n_classes: Tensor | int) -> bool:
     return bool(is_inside)
 
 
-@functools.lru_cache(maxsize=256)
-def _is_perceptron(omega: str) -> bool:
-    regularizer = regularizer_of(omega)
-    return type(regularizer) is Indicator and type(regularizer.domain) is Simplex
-
-
 def _compute_perceptron(
     theta: Tensor, labels: Tensor, scale: Scale, call: LossCall, with_gradient: bool
 ) -> tuple[Tensor, Tensor]:
@@ -366,7 +353,7 @@ def compute(
     request for numbers of the target in the pass that computes the losses.
     """
     numbers = None
-    if target.ndim == 1 and _is_perceptron(call.omega):
+    if target.ndim == 1 and call.omega == "perceptron":
         out = _compute_perceptron(theta, target, scale, call, with_gradient)
     else:
         has_numbers = stats is not None and stats.target is target
@@ -374,10 +361,10 @@ def compute(
         out = rows.value_and_gradient(theta.dtype) if with_gradient else (rows.value(), theta)
         numbers = getattr(rows.bound, "stats", None)
     if stats is not None and numbers is None:
-        stats.answer = stats_of(theta, stats.target, call.ignore_index)
+        stats.answer = numbers_of(theta, stats.target, call.ignore_index)
     elif stats is not None:
         found = torch.from_numpy(numbers).to(working_dtype(theta))
-        stats.answer = stats_of_numbers(found, target, theta.shape[1], call.ignore_index)
+        stats.answer = clear_uncounted_(found, target, theta.shape[1], call.ignore_index)
     return out
 
 

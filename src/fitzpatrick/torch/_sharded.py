@@ -49,7 +49,6 @@ ONE_DERIVATIVE = (
 
 
 def check_group(group: object) -> None:
-    """Raise unless this process belongs to a group that can be used."""
     if not distributed.is_initialized():
         raise RuntimeError(
             "process_group is given, but torch.distributed is not initialized; call "
@@ -98,7 +97,6 @@ class ClassShard(Shard):
 
     @property
     def n_shards(self) -> int:
-        """How many processes share the classes."""
         return distributed.get_world_size(self.group)
 
     def sum(self, numbers: Array) -> Tensor:
@@ -151,7 +149,6 @@ class ClassShard(Shard):
         raise ValueError(f"target row {row} {reason}")
 
     def own_weight(self, weight: Tensor, size: int) -> Tensor:
-        """The class weights of this process, for targets that are proportions."""
         if weight.requires_grad and torch.is_grad_enabled():
             raise NotImplementedError(
                 "with classes in several processes the weight of proportions is not "
@@ -192,10 +189,8 @@ _AGREED = {
 _WRONG = [1, 0, 0, 0, 0, 0]
 
 
-def _checksum(labels: Tensor) -> int:
-    """A number that other labels, or another order of them, are unlikely to have."""
-    places = torch.arange(1, labels.numel() + 1, device=labels.device)
-    return int((labels.reshape(-1).long() * (places * 2654435761 % 4294967291)).sum())
+def _checksum(values: Tensor) -> int:
+    return zlib.crc32(values.detach().double().cpu().numpy().tobytes())
 
 
 def _summary(option: object, look: bool) -> str:
@@ -204,7 +199,7 @@ def _summary(option: object, look: bool) -> str:
     An object without a text of its own shows its address, which no other process has.
     """
     if isinstance(option, Tensor):
-        values = zlib.crc32(option.detach().double().cpu().numpy().tobytes()) if look else 0
+        values = _checksum(option) if look else 0
         return f"{option.dtype} {tuple(option.shape)} {option.requires_grad} {values}"
     kind = type(option)
     text = "" if kind.__repr__ is object.__repr__ else repr(option)
@@ -352,7 +347,6 @@ class _SummedDerivative(Function):
 
 
 def with_summed_derivative(number: Tensor, group: ProcessGroup) -> Tensor:
-    """A number that all ranks have, whose derivative is summed over them in the backward pass."""
     return apply(_SummedDerivative, number, group)
 
 
@@ -401,7 +395,6 @@ def from_dtensors(
 
 
 def link_of_dtensor(input: DTensor, axis: int, link: Callable[[Tensor], Tensor]) -> Tensor:
-    """A link along an axis of scores whose rows a device mesh shares."""
     if _class_places(input, axis):
         raise ValueError(
             "a link needs all classes of a row in one process, got the placements "

@@ -17,7 +17,7 @@ from torch.utils import _pytree
 
 from ..sets._base import membership_tolerance
 from ._arguments import check_target
-from ._engines import make_lists
+from ._engines import launcher
 from ._targets import PADDING, REST, rows_of_lists
 
 RESTS = (None, "renormalize", "bucket")
@@ -136,10 +136,12 @@ class SparseTargets:
         dtype = torch.float64 if num_classes is None or num_classes > _MAX_SINGLE else dtype
         m = self.indices.shape[-1]
         may_list_all = self.rest == "bucket" and num_classes is not None and m >= num_classes
-        by_kernel = by_kernel and not (may_list_all or self.values.requires_grad)
-        if by_kernel and num_classes and self.indices.numel():
-            classes, values = (x.reshape(-1, x.shape[-1]) for x in (self.indices, self.values))
-            return make_lists(classes, values, num_classes, self.rest, self.log_values, dtype)
+        if by_kernel and self.indices.numel() and not may_list_all:
+            tensors = (x.reshape(-1, m) for x in (self.indices, self.values))
+            lists: Tensor = launcher().launch_lists(
+                *tensors, num_classes, self.rest, self.log_values, dtype
+            )
+            return lists
         values = self.proportions(dtype)
         indices = self.indices.long().clamp(PADDING, num_classes).to(dtype)
         if m == 0:
@@ -174,22 +176,13 @@ _pytree.register_pytree_node(
 ClassTarget = Tensor | SparseTargets
 
 
-def from_sparse_tensor(target: ClassTarget) -> ClassTarget:
-    """``target``, where a sparse tensor is made a list."""
-    if isinstance(target, Tensor) and target.layout in _SPARSE:
-        return SparseTargets.from_sparse(target)
-    return target
-
-
 def tensors_of(target: ClassTarget) -> tuple[Any, ...]:
-    """The tensors that a target consists of."""
     return (target.indices, target.values) if isinstance(target, SparseTargets) else (target,)
 
 
 def check_sparse_target(
     target: SparseTargets, input: Tensor, shape: tuple[int, ...], axis: int
 ) -> None:
-    """Raise unless lists go with scores of a shape, and with the device of ``input``."""
     indices, values = target.indices, target.values
     for part in (indices, values):
         check_target(part, input)
@@ -213,7 +206,6 @@ def check_sparse_target(
 
 
 def sum_tolerance(values: Tensor) -> float:
-    """How far from 1 the values of a row may sum."""
     return membership_tolerance(values) * max(1.0, math.sqrt(values.shape[-1]))
 
 
@@ -223,7 +215,6 @@ def check_lists(target: SparseTargets, num_classes: int) -> None:
     is_class = indices >= 0
 
     def refuse(wrong: Tensor, describe: Callable[[tuple[int, ...]], str]) -> None:
-        """Raise if something is wrong in a row, with its number."""
         if bool(wrong.any()):
             at = tuple(int(i) for i in wrong.nonzero()[0])
             place = at[: indices.ndim - 1]

@@ -35,19 +35,19 @@ class RowStats(NamedTuple):
         """The numbers of rows in another shape."""
         return RowStats(*(x.reshape(shape) for x in self))
 
-    @classmethod
-    def zeros(cls, n: int, like: Tensor) -> "RowStats":
-        """Numbers of n rows to be written over, in the working precision of some scores."""
-        dtypes = *[working_dtype(like)] * 3, torch.bool
-        return cls(*(like.new_zeros(n, dtype=dtype) for dtype in dtypes))
-
 
 class StatsRequest:
     """The target that numbers are asked about, as it was given, and the answer of an engine."""
 
     def __init__(self, target: Tensor) -> None:
         self.target = target
-        self.answer: Any = None  # a RowStats
+        self.answer: Any = None  # (n, 4), a column for each field of RowStats
+
+
+def as_stats(numbers: Tensor, shape: tuple[int, ...]) -> RowStats:
+    """Numbers (n, 4) of rows that have a shape."""
+    log_sum_exp, entropy, score, is_correct = numbers.unbind(-1)
+    return RowStats(log_sum_exp, entropy, score, is_correct > 0).reshape(shape)
 
 
 def _own_targets(target: Tensor, k: int, ignore_index: int) -> tuple[Tensor | None, Tensor]:
@@ -65,37 +65,32 @@ def _own_targets(target: Tensor, k: int, ignore_index: int) -> tuple[Tensor | No
     return torch.where(is_class, classes, 0), values.masked_fill(~is_class, 0.0)
 
 
-def stats_of_numbers(numbers: Tensor, target: Tensor, k: int, ignore_index: int) -> RowStats:
-    """The numbers (n, 4) of compiled rows, with zeros for rows that count for nothing."""
+def clear_uncounted_(numbers: Tensor, target: Tensor, k: int, ignore_index: int) -> Tensor:
+    """Numbers (n, 4) of compiled rows, where rows that count for nothing have no target."""
     _, y = _own_targets(target, k, ignore_index)
-    counts = (y > 0).any(-1)
-    log_sum_exp, entropy, score, is_correct = numbers.unbind(-1)
-    score = torch.where(counts, score, 0.0)
-    return RowStats(log_sum_exp, entropy, score, counts & (is_correct > 0))
+    numbers[:, 2:].masked_fill_(~(y > 0).any(-1, keepdim=True), 0.0)
+    return numbers
 
 
-def stats_of_chunk(theta: Tensor, target: Tensor, ignore_index: int) -> RowStats:
-    """The numbers of scores (n, k) at labels (n,), rows (n, k) or lists (n, 2, m)."""
+def _numbers_of_chunk(theta: Tensor, target: Tensor, ignore_index: int) -> Tensor:
     x = theta.to(working_dtype(theta))
     top = x.amax(-1, keepdim=True)
     shifted = x - top
     e = shifted.exp()
-    total = e.sum(-1)
-    mean = (e * shifted.masked_fill(e == 0, 0.0)).sum(-1) / total
+    total = e.sum(-1, keepdim=True)
+    mean = (e * shifted.masked_fill(e == 0, 0.0)).sum(-1, keepdim=True) / total
     classes, y = _own_targets(target, theta.shape[1], ignore_index)
     own, y = x if classes is None else x.gather(-1, classes), y.to(x.dtype)
-    score = torch.where(y > 0, own * y, 0.0).sum(-1)
+    score = torch.where(y > 0, own * y, 0.0).sum(-1, keepdim=True)
     best = own.gather(-1, y.argmax(-1, keepdim=True))
-    is_correct = ((best >= top) & (y > 0).any(-1, keepdim=True))[:, 0]
-    top = top[:, 0]
+    is_correct = (best >= top) & (y > 0).any(-1, keepdim=True)
     log_sum_exp = torch.where(top.isinf(), top, top + total.log())
-    return RowStats(log_sum_exp, total.log() - mean, score, is_correct)
+    return torch.cat([log_sum_exp, total.log() - mean, score, is_correct], -1)
 
 
 @torch.no_grad()
-def stats_of(theta: Tensor, target: Tensor, ignore_index: int) -> RowStats:
-    """As :func:`stats_of_chunk`, some rows at a time."""
+def numbers_of(theta: Tensor, target: Tensor, ignore_index: int) -> Tensor:
+    """The numbers (n, 4) of scores (n, k) at labels (n,), rows (n, k) or lists (n, 2, m)."""
     step = len(theta) if torch.compiler.is_compiling() else max(_MAX_SCORES // theta.shape[1], 1)
     pairs = zip(torch.split(theta.detach(), step), torch.split(target, step), strict=True)
-    parts = [stats_of_chunk(*pair, ignore_index) for pair in pairs]
-    return RowStats(*(torch.cat(column) for column in zip(*parts, strict=True)))
+    return torch.cat([_numbers_of_chunk(*pair, ignore_index) for pair in pairs])

@@ -32,7 +32,6 @@ class Smoothed(NamedTuple):
     own: Tensor
 
     def rows(self, k: int) -> Tensor:
-        """The targets, shape (n, k)."""
         even = (self.base * self.share[:, None]).expand(-1, k)
         return even.scatter_add(-1, self.labels[:, None], self.own[:, None])
 
@@ -57,12 +56,10 @@ def rows_of_lists(lists: Tensor, k: int, dtype: torch.dtype) -> Tensor:
 
 
 def parts_of(target: Target) -> tuple[Tensor, ...]:
-    """The tensors of a target; the first one has a number or a row for each row."""
     return target if isinstance(target, Smoothed) else (target,)
 
 
 def target_of(parts: tuple[Tensor, ...]) -> Target:
-    """The target that :func:`parts_of` took apart."""
     return parts[0] if len(parts) == 1 else Smoothed(*parts)
 
 
@@ -77,7 +74,6 @@ def working_dtype(theta: Tensor) -> torch.dtype:
 
 
 def scale_vector(scale: Scale, theta: Tensor, target: Tensor, ignore_index: int) -> Tensor:
-    """The scale of each row, shape (n,)."""
     if isinstance(scale, Tensor) and scale.ndim == 1:
         return scale
     n, dtype = target.shape[0], working_dtype(theta)
@@ -91,29 +87,24 @@ def scale_vector(scale: Scale, theta: Tensor, target: Tensor, ignore_index: int)
 
 
 def divisor_of(n: int, reduction: str) -> int:
-    """What divides each of n rows that count alike."""
     return n if reduction == "mean" and n else 1
 
 
 def smooth(
-    labels: Tensor,
-    k: Tensor | int,
-    weight: Tensor | None,
-    label_smoothing: float,
-    dtype: torch.dtype,
+    labels: Tensor, k: Tensor | int, weight: Tensor | None, smoothing: float, dtype: torch.dtype
 ) -> tuple[Smoothed, Tensor]:
     """Smoothed labels, and their weights.
 
     With class weights w, q becomes w∘q / ⟨w, q⟩ with the weight ⟨w, q⟩, as in ``cross_entropy``:
     Σ w_c q_c (−log p_c) is ⟨w, q⟩ times the cross-entropy of that distribution.
     """
-    rest = label_smoothing / k
+    rest = smoothing / k
     if weight is None:
         ones = torch.ones_like(labels, dtype=dtype)
         base = ones.new_ones((1,)) * rest
-        return Smoothed(labels, base, ones, (1 - label_smoothing) * ones), ones
+        return Smoothed(labels, base, ones, (1 - smoothing) * ones), ones
     base = weight.to(dtype) * rest
-    own = weight.to(dtype)[labels] * (1 - label_smoothing)
+    own = weight.to(dtype)[labels] * (1 - smoothing)
     total = base.sum() + own
     return Smoothed(labels, base, 1 / total, own / total), total
 
@@ -170,14 +161,8 @@ class Weighing(NamedTuple):
         self, target: Tensor, dtype: torch.dtype, divisor: Tensor | int
     ) -> tuple[Target, Scale]:
         """The smoothed target of some rows, and its scale."""
-        y: Target
-        weights: Tensor | None
-        if target.ndim == 1:
-            y, weights = self._weigh_labels(target, dtype)
-        elif target.ndim == 2:
-            y, weights = self._weigh_proportions(target, dtype)
-        else:
-            y, weights = self._weigh_lists(target, dtype)
+        weighers = self._weigh_labels, self._weigh_proportions, self._weigh_lists
+        y, weights = weighers[target.ndim - 1](target, dtype)
         if isinstance(divisor, int):
             divisor = divisor or 1  # of no rows
             return y, divisor if weights is None else weights / divisor
@@ -187,7 +172,6 @@ class Weighing(NamedTuple):
         return y, torch.where(counts, weights / divisor + (divisor / divisor - 1), 0.0)
 
     def _counts(self, target: Tensor) -> Tensor:
-        """Which rows count."""
         if target.ndim == 1:
             return target != self.ignore_index
         if target.ndim == 3:
@@ -201,13 +185,13 @@ class Weighing(NamedTuple):
         return weights.masked_fill(~self._counts(labels), 0.0)
 
     def _weigh_labels(self, labels: Tensor, dtype: torch.dtype) -> tuple[Target, Tensor | None]:
-        if self.label_smoothing == 0:
-            weight = self.weight
+        smoothing, weight = self.label_smoothing, self.weight
+        if smoothing == 0:
             return labels, None if weight is None else self._label_weights(labels, weight, dtype)
         counts = self._counts(labels)
         inside = counts & (labels >= 0) & (labels < self.n_classes)
         index = labels.masked_fill(~inside, 0)
-        y, weights = smooth(index, self.n_classes, self.weight, self.label_smoothing, dtype)
+        y, weights = smooth(index, self.n_classes, weight, smoothing, dtype)
         return y, weights.masked_fill(~inside, torch.nan).masked_fill(~counts, 0.0)
 
     def _weigh_proportions(self, y: Tensor, dtype: torch.dtype) -> tuple[Target, Tensor | None]:

@@ -11,16 +11,15 @@ import torch
 from torch import Tensor
 
 from ._arguments import as_float
+from ._targets import working_dtype
 
 if TYPE_CHECKING:  # PyTorch may come without it
     from torch.distributed import ProcessGroup
 
 
-def _as_positive(value: float, name: str) -> float:
-    number = as_float(value, name)
-    if not 0 < number < math.inf:
+def _check_positive(value: float, name: str) -> None:
+    if not 0 < as_float(value, name) < math.inf:
         raise ValueError(f"{name} must be a positive number, got {value!r}")
-    return number
 
 
 class Transform(NamedTuple):
@@ -30,82 +29,68 @@ class Transform(NamedTuple):
     logit_scale: float | Tensor = 1.0
     softcap: float | None = None
 
-    @property
-    def is_identity(self) -> bool:
-        """True if scores stay as they are."""
-        is_scaled = isinstance(self.logit_scale, Tensor) or self.logit_scale != 1.0
-        return self.softcap is None and not is_scaled and self.temperature == 1.0
+    def check(self) -> "Scaling | None":
+        """What happens to the scores, or None; raise unless all options are positive numbers.
 
-    def check(self) -> "Transform":
-        """Itself; raise unless all are positive numbers. A tensor is looked at by its shape."""
-        _as_positive(self.temperature, "temperature")
-        if self.softcap is not None:
-            _as_positive(self.softcap, "softcap")
-        if not isinstance(self.logit_scale, Tensor):
-            _as_positive(self.logit_scale, "logit_scale")
-        elif self.logit_scale.numel() != 1:
-            raise ValueError(
-                "logit_scale must be one number, got a tensor of shape "
-                f"{tuple(self.logit_scale.shape)}"
-            )
-        return self
-
-    @property
-    def factor(self) -> float | Tensor:
-        """What multiplies the scores."""
-        scale = self.logit_scale
-        scale = scale.reshape(()) if isinstance(scale, Tensor) else scale
-        return scale / self.temperature
-
-    def with_shared_derivative(
-        self, group: "ProcessGroup | None", device: torch.device
-    ) -> "Transform":
-        """These options where each process of a group has some of the classes.
-
-        The derivative in a learned scale is a sum over all of them, on the device of the scores.
+        A tensor is looked at by its shape.
         """
-        if group is None or not isinstance(self.logit_scale, Tensor):
-            return self
-        from ._sharded import with_summed_derivative
-
-        return self._replace(logit_scale=with_summed_derivative(self.logit_scale.to(device), group))
-
-    @property
-    def in_kernel(self) -> "KernelTransform":
-        """What a kernel is told."""
-        factor = self.factor
-        if isinstance(factor, Tensor):
-            return KernelTransform(factor.detach(), self.softcap or 0.0)
-        return KernelTransform(None if factor == 1 else factor, self.softcap or 0.0)
-
-    def scale(self, x: Tensor) -> Tensor:
-        """``x`` times the factor, in its own dtype."""
-        factor = self.factor
-        return x if isinstance(factor, float) and factor == 1 else (x * factor).to(x.dtype)
-
-    def apply(self, scores: Tensor) -> Tensor:
-        """The scores that a loss sees, differentiable."""
-        if self.softcap is None and not isinstance(self.factor, Tensor):
-            return self.scale(scores)
-        # masked classes stay out of the factor's derivative, and so does NaN in an ignored row
-        is_left = ~(scores > -math.inf)
-        x = scores.masked_fill(is_left, 0.0)
-        x = x if self.softcap is None else torch.tanh(x / self.softcap) * self.softcap
-        return torch.where(is_left, scores, self.scale(x))
+        temperature, scale, softcap = self
+        _check_positive(temperature, "temperature")
+        if softcap is not None:
+            _check_positive(softcap, "softcap")
+        if not isinstance(scale, Tensor):
+            _check_positive(scale, "logit_scale")
+        elif scale.numel() != 1:
+            raise ValueError(
+                f"logit_scale must be one number, got a tensor of shape {tuple(scale.shape)}"
+            )
+        else:
+            return Scaling(scale.reshape(()) / temperature, softcap or 0.0)
+        factor = None if scale == temperature else scale / temperature
+        return None if factor is None and softcap is None else Scaling(factor, softcap or 0.0)
 
 
-class KernelTransform(NamedTuple):
-    """A factor of scores, or None, and a cap before it, or 0, where nothing is differentiated."""
+class Scaling(NamedTuple):
+    """A cap of scores, 0 for none, and a factor after it, None for 1."""
 
     factor: Tensor | float | None
     cap: float
+
+    def with_shared_derivative(
+        self, group: "ProcessGroup | None", device: torch.device
+    ) -> "Scaling":
+        """The scaling where each process of a group has some of the classes.
+
+        The derivative in a learned factor is a sum over all of them, on the device of the scores.
+        """
+        if group is None or not isinstance(self.factor, Tensor):
+            return self
+        from ._sharded import with_summed_derivative
+
+        return self._replace(factor=with_summed_derivative(self.factor.to(device), group))
+
+    def detach(self) -> "Scaling":
+        factor = self.factor
+        return self._replace(factor=factor.detach()) if isinstance(factor, Tensor) else self
+
+    def apply(self, scores: Tensor) -> Tensor:
+        """The scores that a loss sees, differentiable."""
+        factor, cap = self
+        if not (cap or isinstance(factor, Tensor)):
+            return scores if factor is None else (scores * factor).to(scores.dtype)
+        # masked classes stay out of the factor's derivative, and so does NaN in an ignored row
+        is_left = ~(scores > -math.inf)
+        x = scores.masked_fill(is_left, 0.0)
+        x = torch.tanh(x / cap) * cap if cap else x
+        x = x if factor is None else (x * factor).to(x.dtype)
+        return torch.where(is_left, scores, x)
 
     def apply_(self, scores: Tensor) -> Tensor:
         """Change scores in place; returns what :meth:`pull_back_` needs, in float32 or float64.
 
         That is the capped scores over their cap, or the scores if there is no cap.
         """
-        wide = scores.to(torch.float64 if scores.dtype == torch.float64 else torch.float32)
+        wide = scores.to(working_dtype(scores))
         kept = torch.tanh(wide / self.cap) if self.cap else wide.clone()
         seen = self._capped(kept) if self.factor is None else self._capped(kept) * self.factor
         scores.copy_(torch.where(wide == -math.inf, wide, seen))

@@ -28,6 +28,7 @@ from ._entmax import EntmaxCall, along, entmax_rows, link_along
 from ._handles import handle_at
 from ._losses import class_loss
 from ._prepare import ClassOptions, prepare
+from ._reference import widen
 from ._targets import as_rows, rows_of_lists, scale_vector, working_dtype
 
 __all__ = ["Budget", "Entmax", "Entmax15", "Normmax", "Sparsemax"]
@@ -67,10 +68,6 @@ def entmax(
         >>> scores = torch.tensor([[1.0, 0.5, -1.0]])
         >>> F.entmax(scores, 1.25)
         tensor([[0.6315, 0.3451, 0.0235]])
-        >>> alpha = torch.tensor([[1.25]], requires_grad=True)
-        >>> F.entmax(scores, alpha)[0, 0].backward()
-        >>> alpha.grad
-        tensor([[0.2300]])
         >>> F.entmax(scores, 1.25, mask=torch.tensor([True, False, True]))
         tensor([[0.9443, 0.0000, 0.0557]])
     """
@@ -107,16 +104,14 @@ def probabilities(omega: Regularizer, tightness: float, input: Tensor, dim: int 
     if not (arguments.is_eager(input) and has_probability_kernel(omega, c, input)):
         return solve(input.movedim(axis, -1)).movedim(-1, axis)
     rows = arguments.rows_along(input, axis)
-    q = computed_loss(
-        compute_probabilities(rows.detach(), c), functools.partial(_pull_back, solve), None, rows
-    )
+    q = compute_probabilities(rows.detach(), c)
+    q = computed_loss(q, functools.partial(_pull_back, solve), None, rows)
     return q.reshape(input.movedim(axis, -1).shape).movedim(-1, axis)
 
 
 def _solve_probabilities(omega: Regularizer, tightness: float, theta: Tensor) -> Tensor:
     """The core's formulas, with classes in the last axis."""
-    wide = theta.float() if theta.dtype.itemsize == 2 else theta
-    q: Tensor = omega.solve_probabilities(wide, tightness)
+    q: Tensor = omega.solve_probabilities(widen(theta), tightness)
     return q.to(theta.dtype)
 
 
@@ -223,18 +218,14 @@ def _loss_of_orders(input: Tensor, target: Tensor, alpha: Tensor, options: Class
     """Ω(y) − Ω(p) + ⟨p − y, θ⟩, differentiable in α, which has the shape of class indices."""
     arguments.check_scores(input)
     rows = prepare("entmax15", 0.0, input, target, options)
-    axis = rows.axis
     arguments.check_parameters(alpha, input, "alpha", 1, 2)
-    # one for all rows has no axes
-    by_row = alpha.unsqueeze(axis) if alpha.ndim == input.ndim - 1 else alpha
-    if alpha.ndim not in (0, input.ndim - 1):
-        expected = tuple(n for i, n in enumerate(input.shape) if i != axis)
+    if alpha.ndim not in (0, len(rows.shape)):
         raise ValueError(
-            f"alpha must be one number, or have the shape of class indices, {expected}, "
+            f"alpha must be one number, or have the shape of class indices, {tuple(rows.shape)}, "
             f"got {tuple(alpha.shape)}"
         )
-    orders = arguments.expand_over_rows(by_row, input, axis, "alpha").reshape(-1)
-    theta = arguments.rows_along(input, axis)
+    orders = arguments.expand_to(alpha, rows.shape, "alpha", "the shape of class indices")
+    theta = arguments.rows_along(input, rows.axis)
     dtype, k = working_dtype(theta), theta.shape[1]
     theta = theta.to(dtype)
     y, scale, nan_of_no_rows = rows.weighing.weigh_all(rows.target, dtype)
@@ -248,6 +239,7 @@ def _loss_of_orders(input: Tensor, target: Tensor, alpha: Tensor, options: Class
         weights = torch.where(is_label.any(-1) | (weights == 0), weights, torch.nan)
         y = is_label
     theta = theta.masked_fill((weights == 0)[:, None], 0.0)  # rows that count for nothing
+    orders = orders.reshape(-1)
     p = entmax_rows(theta, orders, None, EntmaxCall("", 0.0, "reference"))
     y, orders = y.to(dtype), orders.to(dtype)[:, None]
     shifted = theta - theta.detach().amax(-1, keepdim=True)
@@ -316,7 +308,6 @@ class Entmax(nn.Module):
         return entmax(input, self.alpha, self.dim, mask=mask)
 
     def extra_repr(self) -> str:
-        """The arguments."""
         alpha = self.alpha
         shown = f"{alpha:g}" if isinstance(alpha, float) else f"shape {tuple(alpha.shape)}"
         return f"alpha={shown}, dim={self.dim}" + (", learnable=True" if self.learnable else "")
@@ -329,7 +320,6 @@ class Sparsemax(Entmax):
         super().__init__(2.0, dim)
 
     def extra_repr(self) -> str:
-        """The argument."""
         return f"dim={self.dim}"
 
 
@@ -340,7 +330,6 @@ class Entmax15(Entmax):
         super().__init__(1.5, dim)
 
     def extra_repr(self) -> str:
-        """The argument."""
         return f"dim={self.dim}"
 
 
@@ -367,7 +356,6 @@ class Normmax(nn.Module):
         return normmax(input, self.alpha, self.dim, mask=mask)
 
     def extra_repr(self) -> str:
-        """The arguments."""
         return f"alpha={self.alpha:g}, dim={self.dim}"
 
 
@@ -395,5 +383,4 @@ class Budget(nn.Module):
         return budget(input, self.budget, self.dim, mask=mask)
 
     def extra_repr(self) -> str:
-        """The arguments."""
         return f"budget={self.budget:g}, dim={self.dim}"
