@@ -2,6 +2,7 @@
 
 import functools
 import os
+import warnings
 from importlib.util import find_spec
 
 import numpy as np
@@ -18,9 +19,21 @@ def speed_up_interpreter():
     _remember_dtypes(interpreter)
     _remember_shapes(interpreter)
     interpreter.ReduceOps.generic_reduce = _reduce_by_halves
+    interpreter.GridExecutor.__call__ = _without_warnings(interpreter.GridExecutor.__call__)
     # it computes whether integers overflow, and asserts that they do not in debug mode alone
     options = interpreter.InterpreterOptions(sanitize_overflow=False)
     interpreter.interpreter_builder.options = options
+
+
+def _without_warnings(launch):
+    """A launch in which NumPy does not warn of infinities and NaN: a GPU does not."""
+
+    def call(*args, **options):
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore", RuntimeWarning)
+            launch(*args, **options)
+
+    return call
 
 
 def _patch_language_once(interpreter):

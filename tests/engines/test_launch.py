@@ -11,8 +11,6 @@ import torch
 from fitzpatrick.engines.triton import entry_launch, launch, link_launch
 from tests.interpreter import speed_up_interpreter
 
-# the interpreter computes with NumPy, which warns where a GPU does not
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 K = 8  # two or four entries at once, if rows begin at multiples of them
 speed_up_interpreter()

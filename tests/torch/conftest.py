@@ -89,6 +89,21 @@ def value_and_gradient(
     return value.detach(), torch.autograd.grad(value.sum(), x)[0]
 
 
+def assert_compiles(
+    function: Callable[..., torch.Tensor], *arguments: Any, learned: Any = None, **tolerance: float
+) -> None:
+    """One graph has the results of a function, and its gradients in the arguments that learn."""
+    torch.compiler.reset()
+    compiled = torch.compile(function, fullgraph=True, backend="aot_eager")
+    learned = [x for x in arguments if x.requires_grad] if learned is None else learned
+    results = []
+    for call in (compiled, function):
+        out = call(*arguments)
+        gradients = torch.autograd.grad(out.square().sum(), learned) if learned else []
+        results.append([out.detach(), *gradients])
+    torch.testing.assert_close(*results, **(tolerance or ROUNDING))
+
+
 def module_name(name: str) -> str:
     """The class of a registry name."""
     return "".join(word.capitalize() for word in name.split("_")) + "Loss"

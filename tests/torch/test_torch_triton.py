@@ -22,9 +22,6 @@ from fitzpatrick.engines.triton.specs import SPECS
 from fitzpatrick.losses import FitzpatrickLoss, regularizers_by_name
 from fitzpatrick.torch._targets import Smoothed, smooth, working_dtype
 
-# the interpreter computes with NumPy, which warns of infinities and NaN that are meant
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
-
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 OMEGAS = [name for name, spec in SPECS.items() if spec.takes_rows]
 # one of each mode
