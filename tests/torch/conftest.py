@@ -10,11 +10,9 @@ from typing import Any
 
 import pytest
 import torch
+from tests.helpers import TEST_ALL, TEST_SEED
 
-# read when the kernels are defined, before any test imports them
-if os.environ.get("FITZPATRICK_TEST_GPU") != "1":
-    os.environ.setdefault("TRITON_INTERPRET", "1")
-elif not torch.cuda.is_available():
+if os.environ.get("FITZPATRICK_TEST_GPU") == "1" and not torch.cuda.is_available():
     raise pytest.UsageError("FITZPATRICK_TEST_GPU=1 needs a CUDA device that PyTorch can use")
 
 # What an earlier run compiled, perhaps for other instructions, is not used.
@@ -23,7 +21,7 @@ if "TORCHINDUCTOR_CACHE_DIR" not in os.environ:
     atexit.register(shutil.rmtree, os.environ["TORCHINDUCTOR_CACHE_DIR"], ignore_errors=True)
 # Inductor compiles a program for each vector instruction that there may be, for seconds each. Its
 # loops over numbers take the same graphs.
-if os.environ.get("FITZPATRICK_TEST_ALL") != "1":
+if not TEST_ALL:
     os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
 # Processes that would compile its other kernels take longer to start than those kernels.
 os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
@@ -36,13 +34,10 @@ from fitzpatrick.torch import functional
 
 speed_up_interpreter()
 
-# the wide version of the tests: every loss where one of each kind takes the same path
-TEST_ALL = os.environ.get("FITZPATRICK_TEST_ALL") == "1"
-# other inputs than usual
-TEST_SEED = int(os.environ.get("FITZPATRICK_TEST_SEED") or "0")
 CLASS_LOSSES = [n for n in loss_names() if get_loss(n).regularizer.domain.has_labels]
 ENTRY_LOSSES = [n for n in loss_names() if get_loss(n).regularizer.is_entrywise]
 LINKS = sorted(regularizers_by_name())
+# where all losses take the same path
 ONE_OF_EACH_KIND = loss_names() if TEST_ALL else ["fitzpatrick_logistic", "fitzpatrick_sigmoid"]
 SOME_CLASS_LOSSES = CLASS_LOSSES if TEST_ALL else ["fitzpatrick_logistic", "entmax15"]
 
@@ -132,6 +127,11 @@ def limit(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
 
     yield change
     planning.plan_for.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(31 + TEST_SEED)
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ import functools
 import itertools
 import math
 import mmap
-import os
 import sys
 from dataclasses import dataclass
 
 import torch
+from tests.helpers import TEST_ALL
 from tests.interpreter import speed_up_interpreter
 
 from fitzpatrick.engines.triton import entry_launch, link_launch
@@ -52,7 +52,7 @@ LIMITS = {
 TIGHTNESSES = {37: 0.0, 64: 1.0, 544: 0.5}  # of each number of classes
 OMEGAS = ("logistic", "sparsemax", "entmax15")
 ENTRIES = ("sigmoid", "poisson", "clipped:-inf:inf", "clipped:0.0:1.0")
-STRIDE = 1 if os.environ.get("FITZPATRICK_TEST_ALL") == "1" else 2
+STRIDE = 1 if TEST_ALL else 2
 # (dtype, whether tensors end at the upper page)
 ENDS = ((torch.float32, False), (torch.bfloat16, True))
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from conftest import TEST_SEED, assert_compiles, skip_unless_multiplied
+from conftest import assert_compiles, skip_unless_multiplied
 from hypothesis import given as drawn
 from hypothesis import strategies as st
 
@@ -16,11 +16,6 @@ from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 F64 = torch.float64
 # Two ways to the same float64 sums, of scores up to size 100.
 CLOSE = {"rtol": 0, "atol": 1e-11}
-
-
-@pytest.fixture(autouse=True)
-def seed():
-    torch.manual_seed(47 + TEST_SEED)
 
 
 def draw(*shape, dtype=F64):

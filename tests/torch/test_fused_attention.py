@@ -17,11 +17,6 @@ from fitzpatrick.torch._fused_attention import as_fused, is_roomy
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
-@pytest.fixture(autouse=True)
-def seed():
-    torch.manual_seed(59 + TEST_SEED)
-
-
 def draw(*shape, dtype=torch.float32):
     return attention_calls.draw(*shape, dtype=dtype).to(DEVICE)
 

@@ -46,34 +46,6 @@ def test_the_choice_on_a_gpu_compiles_into_one_graph(scores, monkeypatch):
     assert _engines.choose_engine(None, Scores, "sparsemax") == "reference"
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_transforms_go_through_the_engine(engine, scores):
-    x = scores.to(DEVICE)
-    labels = LABELS.clamp(min=0)
-
-    def loss(x, label):
-        return F.fitzpatrick_sparsemax_loss(x, label, engine=engine)
-
-    rows = torch.func.vmap(torch.func.grad(loss))(x, labels)
-    _, expected = value_and_gradient(
-        F.fitzpatrick_sparsemax_loss, x, labels, reduction="sum", engine="reference"
-    )
-    torch.testing.assert_close(rows, expected, **ROUNDING)
-    hessian = torch.func.hessian(loss)(x[0], labels[0])
-    expected = torch.func.hessian(F.fitzpatrick_sparsemax_loss)(x[0], labels[0])
-    torch.testing.assert_close(hessian, expected, **ROUNDING)
-    for reduction in ("mean", "none"):  # a first backward pass may be batched
-        scores = x.clone().requires_grad_()
-        options = {"engine": engine, "reduction": reduction}
-        rows = F.fitzpatrick_sparsemax_loss(scores, labels, **options)
-        upstream = torch.randn(3, *rows.shape, dtype=torch.float64, device=DEVICE)
-        (batched,) = torch.autograd.grad(rows, scores, upstream, is_grads_batched=True)
-        for one, direction in zip(batched, upstream, strict=True):
-            again = F.fitzpatrick_sparsemax_loss(scores, labels, **options)
-            (expected,) = torch.autograd.grad(again, scores, direction)
-            torch.testing.assert_close(one, expected, **ROUNDING)
-
-
 def test_a_coupled_regularizer_with_a_kernel_is_no_entmax_by_that(monkeypatch, scores):
     """What the table of kernels says of Ω says nothing of its link."""
     entry = table.Entry((ScaledDistance,), (fp.sets.Simplex,), "sparsemax")
