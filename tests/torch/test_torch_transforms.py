@@ -28,6 +28,7 @@ def penalty(loss, x, v):
 
 
 THERE = {
+    "per sample": lambda loss, x, v: vmap(grad(lambda row: loss(row.expand_as(x))))(x),
     "hessian": lambda loss, x, v: hessian(loss)(x),
     "jacrev twice": lambda loss, x, v: jacrev(jacrev(loss))(x),
     "jacrev of jacfwd": lambda loss, x, v: jacrev(jacfwd(loss))(x),
@@ -45,9 +46,12 @@ THERE = {
 }
 
 
+@pytest.mark.parametrize("engine", ["reference", "triton"])
 @pytest.mark.parametrize("name", THERE)
-def test_agrees_with_cross_entropy(name, scores, direction):
-    ours = THERE[name](lambda x: F.logistic_loss(x, LABELS), scores, direction)
+def test_agrees_with_cross_entropy(name, engine, scores, direction):
+    if engine == "triton":
+        pytest.importorskip("triton", reason="the kernels need the package triton")
+    ours = THERE[name](lambda x: F.logistic_loss(x, LABELS, engine=engine), scores, direction)
     theirs = THERE[name](lambda x: nn.cross_entropy(x, LABELS), scores, direction)
     torch.testing.assert_close(ours, theirs, **ROUNDING)
 
