@@ -1,11 +1,30 @@
 """Triton's interpreter, without what takes it most of its time."""
 
+import contextlib
 import functools
 import os
 import warnings
+from collections.abc import Iterator
 from importlib.util import find_spec
 
 import numpy as np
+
+# so that narrow rows reach the kernels for wide ones
+WIDE = dict.fromkeys(
+    ("max_logistic_labels", "max_sparse_labels", "max_rows", "max_heavy_rows", "max_precise"), 0
+)
+
+
+@contextlib.contextmanager
+def limited(**limits: int) -> Iterator[None]:
+    """Other limits for the planner of Triton's kernels."""
+    from fitzpatrick.engines.triton import plan
+
+    before, plan.LIMITS = plan.LIMITS, plan.Limits(**limits)
+    plan.plan_for.cache_clear()
+    yield
+    plan.LIMITS = before
+    plan.plan_for.cache_clear()
 
 
 @functools.cache

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ import fitzpatrick as fp
 from fitzpatrick import engines
 from fitzpatrick.regularizers import Regularizer
 from tests.helpers import LIBRARIES, assert_same_kind, to_numpy
-from tests.interpreter import speed_up_interpreter
+from tests.interpreter import WIDE, limited, speed_up_interpreter
 
 from .batches import REGULARIZERS, TIGHTNESSES
 
@@ -199,21 +199,11 @@ class Torch(Implementation):
         on_gpu = self.engine == "triton" and torch.cuda.is_available()
         return torch.tensor(array, device="cuda" if on_gpu else "cpu")
 
-    @contextlib.contextmanager
-    def _limited(self) -> Iterator[None]:
+    def _limited(self) -> AbstractContextManager[None]:
         if self.engine != "triton":
-            yield
-            return
-        from fitzpatrick.engines.triton import plan
-
+            return contextlib.nullcontext()
         speed_up_interpreter()
-        before, plan.LIMITS = plan.LIMITS, plan.Limits(**self.limits)
-        plan.plan_for.cache_clear()
-        try:
-            yield
-        finally:
-            plan.LIMITS = before
-            plan.plan_for.cache_clear()
+        return limited(**self.limits)
 
 
 @dataclass(frozen=True)
@@ -324,9 +314,6 @@ SOME = {"float64": MODES, "float32": (0.5,)}
 TWO = ("logistic", "sigmoid")
 FEW = {"float64": (0.0, 0.5, 3.0), "float32": (1.0,)}  # each is compiled, or interpreted
 CSR = ("labels", "dense", "csr")
-WIDE = dict.fromkeys(
-    ("max_logistic_labels", "max_sparse_labels", "max_rows", "max_heavy_rows", "max_precise"), 0
-)
 
 IMPLEMENTATIONS = [
     Core("core", bad_labels=None),

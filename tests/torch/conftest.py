@@ -1,11 +1,13 @@
 """Inputs for the PyTorch tests; kernels run in Triton's interpreter where there is no GPU."""
 
 import atexit
+import contextlib
 import functools
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -26,7 +28,7 @@ if not TEST_ALL:
 # Processes that would compile its other kernels take longer to start than those kernels.
 os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 
-from tests.interpreter import speed_up_interpreter
+from tests.interpreter import limited, speed_up_interpreter
 
 from fitzpatrick import get_loss, loss_names
 from fitzpatrick.losses import regularizers_by_name
@@ -48,6 +50,13 @@ SOME_CLASS_LOSSES = CLASS_LOSSES if TEST_ALL else ["fitzpatrick_logistic", "entm
 LABELS = torch.tensor([0, 3, -100, 2, 1])
 EPS = torch.finfo(torch.float64).eps
 ROUNDING = {"rtol": 2 * 500 * EPS, "atol": 60 * EPS}
+
+needs_triton = pytest.mark.skipif(
+    find_spec("triton") is None, reason="the kernels need the package triton"
+)
+every_engine = pytest.mark.parametrize(
+    "engine", ["reference", pytest.param("triton", marks=needs_triton)]
+)
 
 
 @functools.cache
@@ -110,23 +119,12 @@ def targets_like(name: str, theta: torch.Tensor, generator: torch.Generator) -> 
     return u / u.sum(-1, keepdim=True) if name in CLASS_LOSSES else u
 
 
-# so that narrow rows reach the kernels for wide ones
-WIDE = dict.fromkeys(
-    ("max_logistic_labels", "max_sparse_labels", "max_rows", "max_heavy_rows", "max_precise"), 0
-)
-
-
 @pytest.fixture
-def limit(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+def limit() -> Iterator[Callable[..., None]]:
     """Change what Triton's planner goes by, for a test."""
-    planning = pytest.importorskip("fitzpatrick.engines.triton.plan", reason="needs triton")
-
-    def change(**limits: int) -> None:
-        monkeypatch.setattr(planning, "LIMITS", planning.Limits(**limits))
-        planning.plan_for.cache_clear()
-
-    yield change
-    planning.plan_for.cache_clear()
+    pytest.importorskip("triton", reason="needs triton")
+    with contextlib.ExitStack() as stack:
+        yield lambda **limits: stack.enter_context(limited(**limits))
 
 
 @pytest.fixture(autouse=True)

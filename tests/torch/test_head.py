@@ -9,7 +9,8 @@ import re
 import pytest
 import torch
 import torch.utils.checkpoint
-from conftest import CLASS_LOSSES, EPS, TEST_ALL, WIDE, module_name, skip_unless_multiplied
+from conftest import CLASS_LOSSES, EPS, TEST_ALL, module_name, needs_triton, skip_unless_multiplied
+from tests.interpreter import WIDE
 from torch.autograd import forward_ad
 
 import fitzpatrick as fp
@@ -395,10 +396,10 @@ def test_kernels_write_gradients_over_scores(omega, path, form, generator, limit
     assert (buffer[:, k:] == 7).all()
 
 
+@needs_triton
 @pytest.mark.parametrize("k", [7, 8], ids=["odd", "even"])
 @pytest.mark.parametrize("name", ["logistic", "fitzpatrick_sparsemax", "fitzpatrick_entmax15"])
 def test_the_head_through_the_kernels(name, k, generator):
-    pytest.importorskip("triton", reason="the kernels need the package triton")
     x, weight, bias, labels, y = draw(generator, torch.float32, (5,), k)
     labels[1] = 3
     # float32 scores of size ten, and gradients that sum five of them
@@ -418,9 +419,9 @@ def test_the_head_through_the_kernels(name, k, generator):
         torch.testing.assert_close(alone, found[0], **tolerance)
 
 
+@needs_triton
 @pytest.mark.parametrize("ignore_index", [-100, 7, 64])
 def test_labels_out_of_range_among_padded_classes(ignore_index, generator):
-    pytest.importorskip("triton", reason="the kernels need the package triton")
     x, weight, _, labels, _ = draw(generator, torch.float32)
     labels = labels.clamp(min=0)
     labels[[1, 2]] = ignore_index

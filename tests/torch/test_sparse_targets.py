@@ -5,7 +5,8 @@ import math
 
 import pytest
 import torch
-from conftest import WIDE, assert_compiles, loss_of
+from conftest import assert_compiles, every_engine, loss_of, needs_triton
+from tests.interpreter import WIDE
 
 import fitzpatrick as fp
 from fitzpatrick.torch import (
@@ -173,23 +174,21 @@ def test_bucket_is_a_class_more(tightness):
     assert_close(head, loss(h @ w.T))
 
 
+@every_engine
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("is_log", [False, True])
-def test_nothing_is_left_in_a_bucket_but_rounding_errors(dtype, is_log):
+def test_nothing_is_left_in_a_bucket_but_rounding_errors(dtype, is_log, engine):
     """Of a list of all classes; with a class left, or with more than an error, there is a rest."""
     x, k = scores_of(50, 20, torch.float32), 20
     logs = torch.log_softmax(scores_of(50, k, torch.float32, seed=5).detach(), -1).to(dtype)
     indices = torch.arange(k).expand(50, k)
     values = logs if is_log else logs.exp()
-    for engine in ("reference", "triton"):
-        if engine == "triton":
-            pytest.importorskip("triton")
-        target = SparseTargets(indices, values, "bucket", is_log)
-        loss = F.logistic_loss(x, target, reduction="none", engine=engine)
-        y = target.proportions(torch.float64)
-        expected = F.logistic_loss(x.double(), y / y.sum(-1, keepdim=True), reduction="none")
-        # of terms that are off by a rounding error of the values each
-        assert_close(loss, expected, torch.bfloat16 if dtype == torch.bfloat16 else torch.float32)
+    target = SparseTargets(indices, values, "bucket", is_log)
+    loss = F.logistic_loss(x, target, reduction="none", engine=engine)
+    y = target.proportions(torch.float64)
+    expected = F.logistic_loss(x.double(), y / y.sum(-1, keepdim=True), reduction="none")
+    # of terms that are off by a rounding error of the values each
+    assert_close(loss, expected, torch.bfloat16 if dtype == torch.bfloat16 else torch.float32)
     some = SparseTargets(indices.masked_fill(indices == 3, -1), values, "bucket", is_log)
     listed = some.proportions(torch.float32).sum(-1, dtype=torch.float64)
     assert torch.equal(some.lists(k, torch.float32)[:, 1, -1], (1 - listed).clamp(0).float())
@@ -414,17 +413,17 @@ def test_second_derivatives_of_scaled_scores(engine):
     assert torch.autograd.gradgradcheck(loss, (x, scale), fast_mode=True)
 
 
+@needs_triton
 def test_a_head_of_one_class_by_a_kernel():
     """Its value 1 is no class among those that rows are padded to."""
-    pytest.importorskip("triton")
     h, w, target = scores_of(2, 3, torch.float32), torch.ones(1, 3), lists([[0], [0]], [[1.0]] * 2)
     assert F.linear_sparsemax_loss(h, w, target, engine="triton") == 0
 
 
+@needs_triton
 @pytest.mark.parametrize("is_log", [False, True])
 @pytest.mark.parametrize("rest", [None, "renormalize", "bucket"])
 def test_lists_by_a_kernel(rest, is_log):
-    pytest.importorskip("triton")
     target = draw(7, 50, 5, rest=rest)
     target.indices[3, 0] = 60  # stays out of range
     values = target.values.log() if is_log else target.values

@@ -12,8 +12,10 @@ from conftest import (
     ROUNDING,
     SOME_CLASS_LOSSES,
     TEST_ALL,
+    every_engine,
     loss_of,
     module_name,
+    needs_triton,
     targets_like,
 )
 from torch._dynamo.testing import CompileCounterWithBackend
@@ -32,20 +34,28 @@ def cases(name, scores, generator):
         yield LABELS
 
 
+@every_engine
 @pytest.mark.parametrize("reduction", ["mean", "none"])
 @pytest.mark.parametrize("name", ONE_OF_EACH_KIND)
-def test_gradcheck_and_gradgradcheck(name, reduction, scores, generator):
+def test_gradcheck_and_gradgradcheck(name, reduction, engine, scores, generator):
     """Of the mechanism; tests/parity has both derivatives of every loss."""
     x = scores.requires_grad_()
     for target in cases(name, scores, generator):
 
         def loss(x, target=target):
-            return loss_of(name)(x, target, reduction=reduction)
+            return loss_of(name)(x, target, reduction=reduction, engine=engine)
 
         # the fast mode checks a random direction instead of each entry
         fast = {"fast_mode": not TEST_ALL}
         assert gradcheck(loss, x, check_forward_ad=True, check_batched_grad=True, **fast)
         assert gradgradcheck(loss, x, fast_mode=True)
+
+
+@every_engine
+def test_weights_of_entries_have_a_derivative(engine, scores):
+    weight = torch.rand(4, dtype=torch.float64, requires_grad=True)
+    options = {"engine": engine}
+    assert gradcheck(lambda w: F.poisson_loss(scores, scores.exp(), weight=w, **options), weight)
 
 
 OPTIONS = [
@@ -79,7 +89,6 @@ def test_links_have_a_gradient_in_both_modes(name, scores):
 
 
 def entries_by_a_kernel(x, labels, **options):
-    pytest.importorskip("triton", reason="the kernels need the package triton")
     return F.fitzpatrick_sigmoid_loss(x, x.detach().sigmoid(), engine="triton", **options)
 
 
@@ -90,7 +99,10 @@ def head(x, labels, **options):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("reduction", ["mean", "none"])
-@pytest.mark.parametrize("loss", [F.fitzpatrick_entmax15_loss, entries_by_a_kernel, head])
+@pytest.mark.parametrize(
+    "loss",
+    [F.fitzpatrick_entmax15_loss, pytest.param(entries_by_a_kernel, marks=needs_triton), head],
+)
 def test_a_graph_is_used_twice(loss, reduction, dtype, scores):
     """The second time scaled; in single precision a mean comes with its gradient."""
     x = scores.to(dtype).requires_grad_()

@@ -1,10 +1,8 @@
 """Which engine runs, and that compilers and transforms can go through each of them."""
 
-from importlib.util import find_spec
-
 import pytest
 import torch
-from conftest import ROUNDING, assert_compiles, value_and_gradient
+from conftest import ROUNDING, assert_compiles, every_engine, needs_triton, value_and_gradient
 from tests.user_regularizer import ScaledDistance
 
 import fitzpatrick as fp
@@ -12,9 +10,7 @@ from fitzpatrick.engines import table
 from fitzpatrick.torch import _engines
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 
-needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="needs the package triton")
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-ENGINES = ["reference", pytest.param("triton", marks=needs_triton)]
 LABELS = torch.tensor([0, 3, -100, 2, 1], device=DEVICE)
 
 
@@ -76,7 +72,7 @@ def test_asking_for_what_is_not_there_raises(monkeypatch):
         F.logistic_loss(x, labels, engine="triton")
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@every_engine
 @pytest.mark.parametrize("weighted", [False, True])
 def test_smoothed_labels_out_of_range_are_nan_in_their_rows(engine, weighted, scores):
     x = scores.to(DEVICE)

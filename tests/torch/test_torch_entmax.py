@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 import torch
-from conftest import assert_compiles
+from conftest import assert_compiles, every_engine
 from torch.autograd import gradcheck, gradgradcheck
 
 import fitzpatrick as fp
@@ -25,8 +25,6 @@ from fitzpatrick.torch import (
 )
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 
-triton = pytest.mark.parametrize("engine", ["reference", "triton"])
-
 
 def draw(shape, dtype=torch.float64, seed=0):
     return torch.randn(
@@ -34,7 +32,7 @@ def draw(shape, dtype=torch.float64, seed=0):
     ).to(dtype)
 
 
-@triton
+@every_engine
 def test_each_row_has_its_own_alpha(engine):
     alpha = torch.tensor([1.0, 1 + 1e-7, 1.1, 1.5, 1.7, 2.0], dtype=torch.float64)
     x = 3 * draw((6, 2, 7))
@@ -89,7 +87,7 @@ def test_derivatives_of_kernels():
     assert gradcheck(lambda x, alpha: F.entmax(x, alpha, engine="triton"), (x, alpha))
 
 
-@triton
+@every_engine
 def test_the_derivative_in_alpha_has_a_limit_at_one(engine):
     x, v = draw((3, 6)), draw((3, 6), seed=1)
     alpha = torch.ones(3, 1, dtype=torch.float64, requires_grad=True)
@@ -100,7 +98,7 @@ def test_the_derivative_in_alpha_has_a_limit_at_one(engine):
     torch.testing.assert_close(slope[:, 0], (ahead * v).sum(-1) / step, rtol=1e-4, atol=20 * step)
 
 
-@triton
+@every_engine
 @pytest.mark.parametrize("name", ["sparsemax", "entmax15", "logistic"])
 @pytest.mark.parametrize("shape", [(2, 1, 1, 5), (4, 5), (1, 5), (2, 3, 4, 5)])
 def test_masks_of_any_shape(engine, name, shape):
@@ -119,7 +117,7 @@ def test_masks_of_any_shape(engine, name, shape):
     assert (slope[~mask.expand(x.shape)] == 0).all()
 
 
-@triton
+@every_engine
 @pytest.mark.parametrize("masked", [False, True])
 def test_classes_in_any_axis(engine, masked):
     x = draw((2, 6, 20)).requires_grad_()

@@ -37,22 +37,6 @@ def test_weights_of_any_shape(name, reduction):
         torch.testing.assert_close(*gradients, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["fitzpatrick_sigmoid", "poisson"])
-def test_derivatives(name):
-    x, y = draw("soft", torch.float64)
-    x, y = x[:1, :3].clone().requires_grad_(), y[:1, :3]
-    function = getattr(F, f"{name}_loss")
-    for reduction in ("mean", "none"):
-
-        def loss(x, reduction=reduction):
-            return function(x, y, reduction=reduction, engine="triton")
-
-        assert torch.autograd.gradcheck(loss, x)
-        assert torch.autograd.gradgradcheck(loss, x)
-    weight = torch.rand(3, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda w: function(x, y, weight=w, engine="triton"), weight)
-
-
 @pytest.mark.parametrize("tightness", [0.3, 1.0, 100.0])
 @pytest.mark.parametrize(("dtype", "tiny"), [(torch.float32, 1e-36), (torch.float64, 1e-100)])
 def test_sigmoid_targets_whose_odds_are_out_of_range(dtype, tiny, tightness):

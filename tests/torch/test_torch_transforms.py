@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as nn
-from conftest import CLASS_LOSSES, LABELS, ROUNDING, assert_compiles
+from conftest import CLASS_LOSSES, LABELS, ROUNDING, assert_compiles, every_engine
 from torch.autograd import forward_ad, functional
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, vmap
 
@@ -46,11 +46,9 @@ THERE = {
 }
 
 
-@pytest.mark.parametrize("engine", ["reference", "triton"])
+@every_engine
 @pytest.mark.parametrize("name", THERE)
 def test_agrees_with_cross_entropy(name, engine, scores, direction):
-    if engine == "triton":
-        pytest.importorskip("triton", reason="the kernels need the package triton")
     ours = THERE[name](lambda x: F.logistic_loss(x, LABELS, engine=engine), scores, direction)
     theirs = THERE[name](lambda x: nn.cross_entropy(x, LABELS), scores, direction)
     torch.testing.assert_close(ours, theirs, **ROUNDING)

@@ -11,7 +11,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 import torch
-from conftest import WIDE
+from tests.interpreter import WIDE
 
 pytest.importorskip("triton", reason="the kernels need the package triton")
 
