@@ -143,26 +143,6 @@ def test_pages_for_nothing(batch, heads, n):
         assert pages_read.shape == (batch, 2 * heads, n)
 
 
-def test_errors_of_pages():
-    cache = KeyPages(torch.ones(2, 5, 4), torch.ones(2, 5, 3))
-    one = {width: torch.ones(2, 1, width) for width in (3, 4)}
-    cases = [
-        ("page_size must be at least 1", KeyPages, (cache.key, cache.value, 0), {}),
-        ("page_size must be an integer", KeyPages, (cache.key, cache.value, 1.5), {}),
-        ("value must have the heads", KeyPages, (cache.key, torch.ones(2, 4, 3)), {}),
-        ("one width", cache.append, (one[3], one[3]), {}),
-        ("width of the", cache.append, (one[4], one[4]), {}),
-        ("multiple of the 2", cache.attend, (torch.ones(3, 1, 4),), {}),
-        ("alpha must be above 1", cache.attend, (one[4],), {"alpha": 1}),
-        ("alpha must be above 1", cache.attend, (one[4],), {"alpha": torch.tensor([1.0, 2.0])}),
-        ("between 1 and 2", cache.attend, (one[4],), {"alpha": 3}),
-        ("scale of shape", cache.attend, (cache.key,), {"scale": torch.ones(5)}),
-    ]
-    for message, call, given, options in cases:
-        with pytest.raises((ValueError, TypeError), match=message):
-            call(*given, **options)
-
-
 OPTIONS = [
     {},
     {"bias": False, "batch_first": True},
@@ -310,26 +290,6 @@ def test_the_module_compiles():
     for need in (False, True):
         attend = lambda x, need=need: layer(x, x, x, need_weights=need)[0]  # noqa: E731
         assert_compiles(attend, x, learned=learned, rtol=0, atol=1e-6)
-
-
-def test_errors_of_the_module():
-    layer, x, hidden = SparseAttention(8, 2), torch.ones(7, 3, 8), torch.ones(7, 3).bool()
-    # a transposed mask has as many entries, and hides other keys
-    cases = [
-        ("2 or 3 axes", (x[0, 0], x, x), {}),
-        ("must have the same batch", (x, x[:, :2], x[:, :2]), {}),
-        (r"\(7, 7\) or \(6, 7, 7\), got shape \(49,\)", (x, x, x), {"attn_mask": torch.ones(49)}),
-        (r"shape \(3, 7\), got shape", (x, x, x), {"key_padding_mask": hidden}),
-        (r"shape \(3, 7\), got shape", (x, x, x), {"key_padding_mask": hidden.flatten()}),
-        ("must be boolean, True where a key is", (x, x, x), {"key_padding_mask": hidden.T.long()}),
-    ]
-    for message, inputs, masks in cases:
-        with pytest.raises((ValueError, TypeError), match=message):
-            layer(*inputs, **masks)
-    with pytest.raises(ValueError, match="strictly between 1 and 2"):
-        SparseAttention(8, 2, alpha=2.0, learnable=True)
-    with pytest.raises(ValueError, match="one entry for each of the 2 heads"):
-        SparseAttention(8, 2, alpha=torch.full((3,), 1.5))
 
 
 class Registry(dict):

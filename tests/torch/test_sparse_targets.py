@@ -331,42 +331,38 @@ def engine(request):
     return "triton"
 
 
+@pytest.mark.parametrize("is_learned", [False, True])
+@pytest.mark.parametrize("cap", [3.0, 300.0, None])
 @pytest.mark.parametrize("name", ["fitzpatrick_logistic", "sparsemax", "entmax15"])
 @pytest.mark.parametrize("has_labels", [False, True])
-def test_scores_are_capped_and_scaled(name, has_labels, engine):
+def test_scores_are_capped_and_scaled(name, has_labels, cap, is_learned, engine):
     # the losses together have each reduction of each kind of target
     reduction = "mean" if has_labels == (name == "sparsemax") else "none"
-    h, w, b = scores_of(6, 5), scores_of(9, 5, seed=2), scores_of(1, 9, seed=3)
-    bias = b[0]
+    leaves = [scores_of(6, 5), scores_of(9, 5, seed=2), scores_of(1, 9, seed=3)]
+    h, w, bias = *leaves[:2], leaves[2][0]
     target = torch.tensor([0, 8, -100, 3, 4, 1]) if has_labels else draw(6, 9, 3)
-    scale = torch.tensor([1.7], dtype=torch.float64, requires_grad=True)
-    plain, head = loss_of(name), functools.partial(loss_of(f"linear_{name}"), engine=engine)
-    loss = functools.partial(plain, engine=engine)
-    scores = h @ w.T + bias
+    scale = torch.tensor([1.7], dtype=torch.float64, requires_grad=True) if is_learned else 1.5
+    leaves += [scale] * is_learned
+    scores, options = h @ w.T + bias, {"engine": engine, "reduction": reduction}
+    given = {"temperature": 0.5, "softcap": cap, "logit_scale": scale, **options}
+    transformed = (scores if cap is None else capped(scores, cap)) * scale * 2
+    expected = loss_of(name)(transformed, target, reduction=reduction)
+    assert_equal(loss_of(name)(scores, target, **given), expected, *leaves)
+    head = loss_of(f"linear_{name}")
+    value = head(h, w, target, linear_bias=bias, chunk_size=4, **given)
+    assert_equal(value, expected, *leaves)
 
-    given = {"temperature": 2.0, "softcap": 3.0, "logit_scale": 1.5, "reduction": reduction}
-    expected = plain(capped(scores, 3.0) * 0.75, target, reduction=reduction)
-    for value in (
-        loss(scores, target, **given),
-        head(h, w, target, linear_bias=bias, chunk_size=4, **given),
-    ):
-        assert_equal(value, expected, h, w, b)
-    learned = {"logit_scale": scale, "reduction": reduction, "temperature": 0.5}
-    for cap in (3.0, 300.0):
-        expected = plain(capped(scores, cap) * scale * 2, target, reduction=reduction)
-        assert_equal(loss(scores, target, softcap=cap, **learned), expected, scale, h)
-        value = head(h, w, target, linear_bias=bias, chunk_size=4, softcap=cap, **learned)
-        assert_equal(value, expected, scale, h, w, b)
-    expected = plain(scores * scale * 2, target, reduction=reduction)
-    assert_equal(loss(scores, target, **learned), expected, scale, h)
-    value = head(h, w, target, linear_bias=bias, **learned)
-    assert_equal(value, expected, scale, h)
-    # in float32 a mean comes with its gradients, which the backward pass multiplies
-    x, number = (leaf.detach().float().requires_grad_() for leaf in (scores, scale))
+
+@pytest.mark.parametrize("name", ["fitzpatrick_logistic", "sparsemax", "entmax15"])
+@pytest.mark.parametrize("has_labels", [False, True])
+def test_scores_are_capped_in_single_precision(name, has_labels, engine):
+    """A mean comes with its gradients, which the backward pass multiplies."""
+    target = torch.tensor([0, 8, -100, 3, 4, 1]) if has_labels else draw(6, 9, 3)
+    x, scale = scores_of(6, 9, torch.float32), torch.tensor([1.7], requires_grad=True)
     results = []
     for which in (engine, "reference"):
-        value = plain(x, target, engine=which, softcap=3.0, logit_scale=number)
-        results.append(torch.autograd.grad(3 * value, (x, number)))
+        value = loss_of(name)(x, target, engine=which, softcap=3.0, logit_scale=scale)
+        results.append(torch.autograd.grad(3 * value, (x, scale)))
     for one, other in zip(*results, strict=True):
         assert_close(one, other, torch.float32)
 

@@ -163,24 +163,6 @@ def test_a_set_stands_for_its_squared_norm() -> None:
     assert StructuredLink(OrderSimplex()).regularizer == SquaredNorm(OrderSimplex())
 
 
-def test_errors() -> None:
-    with pytest.raises(ValueError, match="regularization must be 'l2' or 'kl', got 'l1'"):
-        F.soft_rank(VALUES, regularization="l1")
-    for strength in (0.0, -1.0, float("nan")):
-        with pytest.raises(ValueError, match="regularization_strength must be a positive number"):
-            F.soft_sort(VALUES, regularization_strength=strength)
-        with pytest.raises(ValueError, match="regularization_strength must be a positive number"):
-            F.topk_mask(VALUES, 2, strength)
-    with pytest.raises(ValueError, match=r"values must have shape \(…, n\)"):
-        F.soft_rank(torch.tensor(1.0))
-    with pytest.raises(TypeError, match="or a set of fitzpatrick"):
-        StructuredLoss("sparsemap")
-    with pytest.raises(ValueError, match="target must have the shape of the scores"):
-        StructuredLoss(Birkhoff())(torch.zeros(2, 3, 3), torch.eye(3))
-    with pytest.raises(ValueError, match="is not in the domain"):
-        StructuredLoss(Permutahedron(3))(torch.zeros(1, 3), torch.zeros(1, 3))
-
-
 def test_vectors_of_any_set_along_any_axis() -> None:
     omega, scores = SquaredNorm(L2Ball()), draw(3, 5)
     criterion = FitzpatrickLoss(omega, dim=0, reduction="none")
