@@ -135,7 +135,8 @@ class Compiled(Implementation):
     """The rows compiled by Numba."""
 
     def evaluate(self, omega, tightness, y, theta, v):
-        bound = self._bind(omega, tightness, y, theta)
+        given = y, theta.shape[1], theta.dtype
+        bound = engines.bind(omega, tightness, *given, engine="numba")
         return Result(*bound.value_and_gradient(theta), bound.hessian_product(theta, v))
 
     def links(self, name):
@@ -145,9 +146,6 @@ class Compiled(Implementation):
     def link(self, omega, theta):
         targets = engines.NoTargets(theta.shape, theta.dtype)
         return engines.bind_trusted(omega, 0.0, targets, engine="numba").y_star(theta)
-
-    def _bind(self, omega, tightness, y, theta):
-        return engines.bind(omega, tightness, y, theta.shape[1], theta.dtype, engine="numba")
 
 
 @dataclass(frozen=True)
