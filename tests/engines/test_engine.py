@@ -105,17 +105,6 @@ def test_memory_beyond_the_outputs_does_not_grow_with_n(name: str, form: str) ->
     assert peaks[1] < peaks[0] + out[1].nbytes / 8
 
 
-def test_targets_stay_in_their_own_form() -> None:
-    # as a dense array these targets would take 4 TiB
-    n, k = 1 << 20, 1 << 19
-    columns = (np.arange(n) * 7919) % k
-    y = sparse.csr_array((np.ones(n), columns, np.arange(n + 1)), shape=(n, k))
-    assert bind_loss(fp.get_loss("fitzpatrick_logistic"), y, k).kernel.targets.matrix is y
-    assert bind_loss(fp.get_loss("sparsemax"), columns, k).kernel.targets.labels is columns
-    dense = np.full((4, 3), 1 / 3)
-    assert bind_loss(fp.get_loss("logistic"), dense, 3).kernel.targets.y is dense
-
-
 @both_engines
 @pytest.mark.parametrize("name", REGULARIZERS)
 def test_neither_blocks_nor_threads_leave_a_trace(

@@ -338,7 +338,7 @@ IMPLEMENTATIONS = [
                has_link=False),
     TorchLists("Triton, lists of classes", "triton", ("csr",), ROW_KERNELS,
                tightnesses=SOME, rows=12, engine="triton", has_link=False, edges=()),
-    TorchGraph("torch.compile", "torch", names=REGISTRY, tightnesses={"float64": (0.0, 0.5)},
+    TorchGraph("torch.compile", "torch", names=REGISTRY, tightnesses={"float64": (0.5,)},
                rows=48, has_product=False, has_link=False, edges=("logistic",)),
     Jax("JAX", "jax", names=REGISTRY, tightnesses={"float64": (0.0, 3.0), "float32": (0.5,)},
         rows=96, edges=(*TWO, "sparsemax")),
