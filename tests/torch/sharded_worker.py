@@ -466,7 +466,7 @@ class Cases:
 
     @case
     def reductions(self):
-        """What travels is what the page says: numbers of each row, in so many reductions."""
+        """What travels is what the page says: numbers of each row, and how many reductions."""
         for dtype in TOLERANCES if self.is_thorough else [torch.float32]:
             for (family, tightness, kind), numbers in NUMBERS[dtype].items():
                 y = LABELS if kind == "labels" else proportions_in(dtype)[:, self.own]

@@ -345,7 +345,7 @@ def test_shapes_of_blocks_are_powers_of_two():
 
 
 def moved(x):
-    """The same rows one entry later, and one entry further apart."""
+    """Rows that begin one entry later, and lie one entry further apart."""
     wide = torch.full((len(x), x.shape[1] + 1), torch.nan, dtype=x.dtype, device=x.device)
     wide[:, 1:] = x
     return wide[:, 1:]
