@@ -22,9 +22,11 @@ def limited(**limits: int) -> Iterator[None]:
 
     before, plan.LIMITS = plan.LIMITS, plan.Limits(**limits)
     plan.plan_for.cache_clear()
-    yield
-    plan.LIMITS = before
-    plan.plan_for.cache_clear()
+    try:
+        yield
+    finally:
+        plan.LIMITS = before
+        plan.plan_for.cache_clear()
 
 
 @functools.cache

@@ -2,7 +2,6 @@
 
 import atexit
 import contextlib
-import functools
 import os
 import shutil
 import tempfile
@@ -43,11 +42,12 @@ LINKS = sorted(regularizers_by_name())
 ONE_OF_EACH_KIND = loss_names() if TEST_ALL else ["fitzpatrick_logistic", "fitzpatrick_sigmoid"]
 SOME_CLASS_LOSSES = CLASS_LOSSES if TEST_ALL else ["fitzpatrick_logistic", "entmax15"]
 
+# Labels of five rows of four classes, one of them ignored.
+LABELS = torch.tensor([0, 3, -100, 2, 1])
+
 # Two ways to the same float64 numbers, which are means or sums of at most 60 entries of size one:
 # each entry is within the documented 1e-13, some 500 units of rounding, on either side, and a sum
 # of n entries that cancel is n units off.
-# Labels of five rows of four classes, one of them ignored.
-LABELS = torch.tensor([0, 3, -100, 2, 1])
 EPS = torch.finfo(torch.float64).eps
 ROUNDING = {"rtol": 2 * 500 * EPS, "atol": 60 * EPS}
 
@@ -59,24 +59,15 @@ every_engine = pytest.mark.parametrize(
 )
 
 
-@functools.cache
-def can_multiply(dtype: torch.dtype) -> bool:
-    """True if PyTorch itself multiplies matrices of a dtype; on some virtual machines it cannot."""
+def skip_unless_multiplied(dtype: torch.dtype) -> None:
+    """Skip a test of products of matrices that PyTorch lacks, as on some virtual machines."""
     x = torch.ones(16, 8, dtype=dtype)
     try:
         torch.nn.functional.linear(x, x)
     except RuntimeError as error:
         if "could not create a primitive" not in str(error):
             raise
-        return False
-    return True
-
-
-def skip_unless_multiplied(*dtypes: torch.dtype) -> None:
-    """Skip a test that needs products of matrices which PyTorch cannot compute on this CPU."""
-    for dtype in dtypes:
-        if not can_multiply(dtype):
-            pytest.skip(f"PyTorch's own linear raises for {dtype} on this CPU")
+        pytest.skip(f"PyTorch's own linear raises for {dtype} on this CPU")
 
 
 def loss_of(name: str) -> Any:

@@ -60,6 +60,7 @@ ERRORS = [
     (ValueError, "at least one class", loss, torch.ones(3, 0)),
     (ValueError, "on cpu and target on meta", loss, X, LABELS.to("meta")),
     # options
+    (RuntimeError, r"init_process_group\(\) first, on every rank", loss, {"process_group": "tp"}),
     (ValueError, "reduction must be", loss, {"reduction": "average"}),
     (ValueError, "dim=2 is not an axis", loss, {"dim": 2}),
     (TypeError, "dim must be the number of an axis", loss, {"dim": 1.0}),
@@ -74,6 +75,9 @@ ERRORS = [
     (TypeError, "weight must be a tensor", loss, X, LABELS, [1.0, 2.0, 3.0, 4.0]),
     (TypeError, "weight must hold floating-point", loss, X, LABELS, torch.ones(4).long()),
     (ValueError, "weight on meta; move it with", loss, X, LABELS, torch.ones(4, device="meta")),
+    *((ValueError, f"{name} must be a positive number", function, {name: number})
+      for name, number in (("temperature", 0.0), ("softcap", -1.0), ("logit_scale", torch.inf))
+      for function in (loss, ft.FitzpatrickLogisticLoss)),
     (ValueError, "weight must not be negative", loss, X, LABELS, -X[0], {"label_smoothing": 0.1}),
     # losses of entries, and of vectors
     (ValueError, r"in row 1.*entry 0 is 2, outside \[0, 1\]", entries,
