@@ -12,7 +12,6 @@ import os
 import runpy
 import sys
 import traceback
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -238,15 +237,6 @@ def raised(kind, function, *arguments, **options):
     raise AssertionError(f"no {kind.__name__}")
 
 
-@contextmanager
-def noted(*words):
-    """Say what was tried when it failed."""
-    try:
-        yield
-    except AssertionError as error:
-        raise AssertionError(f"{words}: {error}") from error
-
-
 def case(method):
     """Mark a method that a process runs by itself."""
     method.is_case = True
@@ -293,8 +283,11 @@ class Cases:
             for (family, tightness), dtype in zip(losses, dtypes, strict=False):
                 given = {k: v(dtype) if callable(v) else v for k, v in options.items()}
                 loss = loss_of(family, tightness)
-                with noted(name, family, tightness, dtype):
+                try:
                     self.compare(loss, scores_in(dtype), target_of(dtype), **given)
+                except AssertionError as error:
+                    error.add_note(f"{name=} {family=} {tightness=} {dtype=}")
+                    raise
 
     @case
     def learned_scales(self):
