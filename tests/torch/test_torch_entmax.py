@@ -1,8 +1,6 @@
 """α-entmax, normmax, budget: values, derivatives, masks, modules, ONNX; and by kernels."""
 
 import warnings
-from fractions import Fraction
-from itertools import pairwise
 
 import mpmath
 import numpy as np
@@ -172,38 +170,34 @@ def test_two_derivatives_in_scores_and_parameter(name, number):
     assert gradgradcheck(LINKS[name], (x, parameter))
 
 
+def exact_root(excess, low, high):
+    """Where a falling function changes its sign, to 160 bits."""
+    for _ in range(160):
+        middle = (low + high) / 2
+        low, high = (middle, high) if excess(middle) >= 0 else (low, middle)
+    return low
+
+
+@mpmath.workdps(60)
 def exact_budget(x, budget):
-    """The projection in rational numbers, by a look at every piece of the sum."""
-    x = [Fraction(float(score)) for score in x]
-    bends = sorted({*x, *(score - 1 for score in x)})
+    def clipped(tau):
+        return [min(max(mpmath.mpf(float(score)) - tau, 0), 1) for score in x]
 
-    def total(tau):
-        return sum(min(max(score - tau, 0), 1) for score in x)
-
-    for low, high in pairwise(bends):
-        above, below = total(low), total(high)
-        if above >= budget >= below and above > below:
-            tau = low + (above - budget) * (high - low) / (above - below)
-            return [float(min(max(score - tau, 0), 1)) for score in x]
-    return [1.0] * len(x)  # nothing but a budget of all of them is left
+    low, high = mpmath.mpf(float(min(x))) - 1, mpmath.mpf(float(max(x)))
+    tau = exact_root(lambda tau: sum(clipped(tau)) - budget, low, high)
+    return [float(entry) for entry in clipped(tau)]
 
 
+@mpmath.workdps(60)
 def exact_normmax(x, alpha):
-    with mpmath.workdps(50):
-        x, q = (
-            [mpmath.mpf(float(score)) for score in x],
-            mpmath.mpf(alpha) / (mpmath.mpf(alpha) - 1),
-        )
+    q, top = mpmath.mpf(alpha) / (mpmath.mpf(alpha) - 1), mpmath.mpf(float(max(x)))
 
-        def powers(tau, exponent):
-            return [max(score - tau, 0) ** exponent for score in x]
+    def powers(tau, exponent):
+        return [max(mpmath.mpf(float(score)) - tau, 0) ** exponent for score in x]
 
-        low, high = max(x) - 1, max(x)
-        for _ in range(160):
-            middle = (low + high) / 2
-            low, high = (middle, high) if sum(powers(middle, q)) >= 1 else (low, middle)
-        u = powers(low, q - 1)
-        return [float(entry / sum(u)) for entry in u]
+    tau = exact_root(lambda tau: sum(powers(tau, q)) - 1, top - 1, top)
+    u = powers(tau, q - 1)
+    return [float(entry / sum(u)) for entry in u]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -214,7 +208,7 @@ def test_scores_of_any_size_are_exact(scale, dtype):
     x[1:3, 2] = -torch.inf
     eps = torch.finfo(dtype).eps
     for number in (0.5, 2.0, 6.5):  # of the last one, six classes are all ones
-        expected = [exact_budget(row[row > -torch.inf], Fraction(number)) for row in x]
+        expected = [exact_budget(row[row > -torch.inf], number) for row in x]
         for row, kept, p in zip(x, F.budget(x, number), expected, strict=True):
             # differences of scores, the sum of 7 entries and τ are rounded
             np.testing.assert_allclose(kept[row > -torch.inf], p, rtol=0, atol=20 * eps)
