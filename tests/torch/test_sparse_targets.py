@@ -317,6 +317,9 @@ def test_moving_targets():
     assert (moved.rest, moved.log_values) == ("bucket", False)
 
 
+CAPS = [(3.0, False), (3.0, True), (300.0, True), (None, True)]
+
+
 def capped(x, cap):
     return cap * torch.tanh(x / cap)
 
@@ -331,8 +334,7 @@ def engine(request):
     return "triton"
 
 
-@pytest.mark.parametrize("is_learned", [False, True])
-@pytest.mark.parametrize("cap", [3.0, 300.0, None])
+@pytest.mark.parametrize(("cap", "is_learned"), CAPS)
 @pytest.mark.parametrize("name", ["fitzpatrick_logistic", "sparsemax", "entmax15"])
 @pytest.mark.parametrize("has_labels", [False, True])
 def test_scores_are_capped_and_scaled(name, has_labels, cap, is_learned, engine):

@@ -46,8 +46,8 @@ def test_gradcheck_and_gradgradcheck(name, reduction, engine, scores, generator)
             return loss_of(name)(x, target, reduction=reduction, engine=engine)
 
         # the fast mode checks a random direction instead of each entry
-        fast = {"fast_mode": not TEST_ALL}
-        assert gradcheck(loss, x, check_forward_ad=True, check_batched_grad=True, **fast)
+        fast = {"fast_mode": not TEST_ALL, "check_batched_grad": engine == "reference"}
+        assert gradcheck(loss, x, check_forward_ad=True, **fast)
         assert gradgradcheck(loss, x, fast_mode=True)
 
 
