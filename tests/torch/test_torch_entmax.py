@@ -180,22 +180,24 @@ def exact_root(excess, low, high):
 
 @mpmath.workdps(60)
 def exact_budget(x, budget):
-    def clipped(tau):
-        return [min(max(mpmath.mpf(float(score)) - tau, 0), 1) for score in x]
+    x = [mpmath.mpf(float(score)) for score in x]
 
-    low, high = mpmath.mpf(float(min(x))) - 1, mpmath.mpf(float(max(x)))
-    tau = exact_root(lambda tau: sum(clipped(tau)) - budget, low, high)
+    def clipped(tau):
+        return [min(max(score - tau, 0), 1) for score in x]
+
+    tau = exact_root(lambda tau: sum(clipped(tau)) - budget, min(x) - 1, max(x))
     return [float(entry) for entry in clipped(tau)]
 
 
 @mpmath.workdps(60)
 def exact_normmax(x, alpha):
-    q, top = mpmath.mpf(alpha) / (mpmath.mpf(alpha) - 1), mpmath.mpf(float(max(x)))
+    x = [mpmath.mpf(float(score)) for score in x]
+    q = mpmath.mpf(alpha) / (mpmath.mpf(alpha) - 1)
 
     def powers(tau, exponent):
-        return [max(mpmath.mpf(float(score)) - tau, 0) ** exponent for score in x]
+        return [max(score - tau, 0) ** exponent for score in x]
 
-    tau = exact_root(lambda tau: sum(powers(tau, q)) - 1, top - 1, top)
+    tau = exact_root(lambda tau: sum(powers(tau, q)) - 1, max(x) - 1, max(x))
     u = powers(tau, q - 1)
     return [float(entry / sum(u)) for entry in u]
 
