@@ -1,10 +1,32 @@
 """Triton's interpreter, without what takes it most of its time."""
 
+import contextlib
 import functools
 import os
+import warnings
+from collections.abc import Iterator
 from importlib.util import find_spec
 
 import numpy as np
+
+# so that narrow rows reach the kernels for wide ones
+WIDE = dict.fromkeys(
+    ("max_logistic_labels", "max_sparse_labels", "max_rows", "max_heavy_rows", "max_precise"), 0
+)
+
+
+@contextlib.contextmanager
+def limited(**limits: int) -> Iterator[None]:
+    """Other limits for the planner of Triton's kernels."""
+    from fitzpatrick.engines.triton import plan
+
+    before, plan.LIMITS = plan.LIMITS, plan.Limits(**limits)
+    plan.plan_for.cache_clear()
+    try:
+        yield
+    finally:
+        plan.LIMITS = before
+        plan.plan_for.cache_clear()
 
 
 @functools.cache
@@ -18,9 +40,21 @@ def speed_up_interpreter():
     _remember_dtypes(interpreter)
     _remember_shapes(interpreter)
     interpreter.ReduceOps.generic_reduce = _reduce_by_halves
+    interpreter.GridExecutor.__call__ = _without_warnings(interpreter.GridExecutor.__call__)
     # it computes whether integers overflow, and asserts that they do not in debug mode alone
     options = interpreter.InterpreterOptions(sanitize_overflow=False)
     interpreter.interpreter_builder.options = options
+
+
+def _without_warnings(launch):
+    """A launch in which NumPy does not warn of infinities and NaN: a GPU does not."""
+
+    def call(*args, **options):
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore", RuntimeWarning)
+            launch(*args, **options)
+
+    return call
 
 
 def _patch_language_once(interpreter):

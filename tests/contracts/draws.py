@@ -32,32 +32,6 @@ SCALES = (1e-3, 1.0, 10.0, 1e4)
 
 
 @dataclass(frozen=True)
-class PublicEdge:
-    """The public methods of a loss at one (y, θ), under the names that a ``Solution`` has."""
-
-    loss: fp.Loss
-    y: Any
-    theta: Any
-
-    @property
-    def y_star(self) -> Any:
-        return self.loss.y_star(self.y, self.theta)
-
-    @cached_property
-    def _value_and_gradient(self) -> tuple[Any, Any]:
-        return self.loss.value_and_gradient(self.y, self.theta)
-
-    def value(self) -> Any:
-        return self._value_and_gradient[0]
-
-    def gradient(self) -> Any:
-        return self._value_and_gradient[1]
-
-    def hessian_product(self, v: Any) -> Any:
-        return self.loss.hessian_product(self.y, self.theta, v)
-
-
-@dataclass(frozen=True)
 class Batch:
     """Targets and scores for one case, with the losses they go to."""
 
@@ -80,14 +54,6 @@ class Batch:
     @property
     def domain(self) -> fp.sets.ConvexSet:
         return self.omega.domain
-
-    def solve(self, loss: fp.Loss, y: Any, theta: Any) -> Any:
-        """What there is to know about a loss at (y, θ).
-
-        NumPy arrays go through the public edge, and so through the engines. Those of other
-        libraries go to the core, which solves once for all that is asked of the solution.
-        """
-        return PublicEdge(loss, y, theta) if self.xp.name == "numpy" else loss.solve(y, theta)
 
     def array(self, values: Any) -> Any:
         return self.xp.asarray(values, self.dtype)

@@ -22,7 +22,7 @@ from tests.helpers import assert_at_most, assert_close, eps, seeded, targets, to
 def test_decreasing_and_convex_in_the_tightness(batch: Batch) -> None:
     """So between two tightnesses a loss lies below the chord, and outside of them above it."""
     y, theta = batch.array(batch.draw_targets()), batch.array(batch.draw_scores())
-    losses = {c.tightness: to_numpy(batch.solve(c, y, theta).value()) for c in batch.losses}
+    losses = {c.tightness: to_numpy(c.value(y, theta)) for c in batch.losses}
     for looser, tighter in pairwise(losses):
         assert_at_most(losses[tighter], losses[looser], batch.slack(losses[looser]))
     ordered = list(losses)
@@ -47,9 +47,9 @@ def test_slope_in_the_tightness_is_minus_the_divergence(batch: Batch) -> None:
             continue
         ends = []
         for tightness in (c, c + step):
-            solution = batch.solve(fp.FitzpatrickLoss(batch.omega, tightness), y, theta)
-            divergence = to_numpy(fp.divergences.bregman(batch.omega, y, solution.y_star))
-            ends.append((to_numpy(solution.value()), divergence))
+            loss = fp.FitzpatrickLoss(batch.omega, tightness)
+            divergence = fp.divergences.bregman(batch.omega, y, loss.y_star(y, theta))
+            ends.append((to_numpy(loss.value(y, theta)), to_numpy(divergence)))
         (value_left, fall_left), (value_right, fall_right) = ends
         fall = value_left - value_right
         # exact up to the rounding of two values and of two divergences

@@ -38,7 +38,7 @@ def test_values_vanish_at_the_link_and_only_there(batch: Batch) -> None:
     away = np.any(gap, axis=-1) & batch.omega.has_curvature
     rounding = batch.slack(largest(link)) * (1 + largest(theta))
     for loss in batch.losses:
-        value = batch.solve(loss, y, theta).value()
+        value = loss.value(y, theta)
         assert_same_kind(value, theta)
         assert value.shape == theta.shape[:1]
         assert_at_most(0.0, value, slack=0.0)
@@ -46,8 +46,7 @@ def test_values_vanish_at_the_link_and_only_there(batch: Batch) -> None:
         # with it the loss is about gap² / (1 + c), and c <= 2
         assert_at_most(1e-6, to_numpy(value)[away], slack=0.0)
         np.testing.assert_array_equal(to_numpy(loss.link(theta)), to_numpy(link))
-        solution = batch.solve(loss, on_link, theta)
-        assert_at_most(solution.value(), 0.0, rounding)
+        assert_at_most(loss.value(on_link, theta), 0.0, rounding)
 
 
 @every_batch(ALL)
@@ -86,8 +85,7 @@ def test_fitzpatrick_function_lies_in_its_sandwich(batch: Batch) -> None:
     assert_at_most(product, middle, slack)
     assert_at_most(middle, value + conjugate, slack)
     fenchel_young, fitzpatrick = (
-        batch.solve(kind(omega), y, theta).value()
-        for kind in (fp.FenchelYoungLoss, fp.FitzpatrickLoss)
+        kind(omega).value(y, theta) for kind in (fp.FenchelYoungLoss, fp.FitzpatrickLoss)
     )
     assert_close(fenchel_young, value + conjugate - product, rtol=0, atol=slack)
     assert_close(fitzpatrick, to_numpy(middle) - product, rtol=0, atol=slack)
@@ -103,7 +101,7 @@ def test_convex_in_each_argument(batch: Batch) -> None:
     for loss in batch.losses:
 
         def value(target, score, loss=loss) -> np.ndarray:
-            return to_numpy(batch.solve(loss, batch.array(target), batch.array(score)).value())
+            return to_numpy(loss.value(batch.array(target), batch.array(score)))
 
         ends = [(value(y, eta), value(y, theta / 2 + eta / 2))]
         if loss.tightness <= 1:
@@ -124,9 +122,8 @@ def test_gradient_agrees_with_differences(batch: Batch) -> None:
     left, right = batch.array(theta - step * v), batch.array(theta + step * v)
     moved = to_numpy(right) - to_numpy(left)
     for loss in batch.losses:
-        ends = [batch.solve(loss, y, end) for end in (left, right)]
-        value_left, value_right = (to_numpy(end.value()) for end in ends)
-        slope_left, slope_right = (end.gradient() for end in ends)
+        value_left, value_right = (to_numpy(loss.value(y, end)) for end in (left, right))
+        slope_left, slope_right = (loss.gradient(y, end) for end in (left, right))
         rise = value_right - value_left
         # exact up to the rounding of two values and of two gradients
         rounding = batch.slack(value_left, step * largest(slope_left) * largest(v))
@@ -146,10 +143,10 @@ def test_hessian_product_agrees_with_differences(batch: Batch) -> None:
     left, right = batch.array(theta - step * v), batch.array(theta + step * v)
     moved = batch.array(to_numpy(right) - to_numpy(left))
     for loss in batch.losses:
-        ends = [batch.solve(loss, y, end) for end in (left, right)]
-        gradient_left, gradient_right = (to_numpy(end.gradient()) for end in ends)
+        ends = left, right
+        gradient_left, gradient_right = (to_numpy(loss.gradient(y, end)) for end in ends)
         change = gradient_right - gradient_left
-        product = batch.solve(loss, y, batch.array(theta)).hessian_product(moved)
+        product = loss.hessian_product(y, batch.array(theta), moved)
         assert_same_kind(product, moved)
         middle = to_numpy(product)
         if batch.case.differenced:
@@ -157,14 +154,15 @@ def test_hessian_product_agrees_with_differences(batch: Batch) -> None:
             # of the scores (1 + c) ε^⅓ times the size of the point, along v
             size = 1 + largest(theta) + largest(y)
             far = 6 * step * (size / np.linalg.norm(v, axis=-1))[:, None] * v
-            ends = [batch.solve(loss, y, batch.array(end)) for end in (theta - far, theta + far)]
-        allowance = sum(np.abs(to_numpy(end.hessian_product(moved)) - middle) for end in ends)
+            ends = batch.array(theta - far), batch.array(theta + far)
+        products = (to_numpy(loss.hessian_product(y, end, moved)) for end in ends)
+        allowance = sum(np.abs(product - middle) for product in products)
         rounding = batch.slack(largest(gradient_right) + largest(y))[:, None]
         # over a polytope the oracle jumps from vertex to vertex, with H = 0 on both sides
         jump = np.any(np.abs(change) > 0.1, axis=-1) & (not batch.omega.has_curvature)
         if batch.omega.has_kinks:
             # between two kinks H may be what it is at neither end
-            at_zero = [to_numpy(end.y_star) == 0 for end in ends]
+            at_zero = [to_numpy(loss.y_star(y, end)) == 0 for end in ends]
             jump |= np.sum(at_zero[0] != at_zero[1], axis=-1) > 1
         assert_close(middle[~jump], change[~jump], rtol=0, atol=(allowance + rounding)[~jump])
 
@@ -176,8 +174,7 @@ def test_hessian_is_symmetric_and_positive(batch: Batch) -> None:
     u, v = batch.array(batch.draw_direction()), batch.array(batch.draw_direction())
     ones = batch.array(np.ones((ROWS, batch.k)))
     for loss in batch.losses:
-        solution = batch.solve(loss, y, theta)
-        hu, hv = (to_numpy(solution.hessian_product(w)) for w in (u, v))
+        hu, hv = (to_numpy(loss.hessian_product(y, theta, w)) for w in (u, v))
         size = largest(hu) * largest(v) + largest(hv) * largest(u)
         slack = batch.slack(batch.k * size)
         if batch.domain.has_labels:
@@ -190,7 +187,7 @@ def test_hessian_is_symmetric_and_positive(batch: Batch) -> None:
         if batch.domain.has_labels:
             # ⟨d, 1⟩ / ⟨d, 1⟩ is 1 up to the rounding of two sums of k terms, and d <= 1
             rounding = (batch.k + 4) * eps(batch.dtype)
-            assert_close(solution.hessian_product(ones), 0.0, rtol=0, atol=rounding)
+            assert_close(loss.hessian_product(y, theta, ones), 0.0, rtol=0, atol=rounding)
             assert_close(np.sum(hv, axis=-1), 0.0, rtol=0, atol=slack)
 
 
@@ -230,17 +227,16 @@ def test_order_is_preserved_and_classes_may_be_permuted(batch: Batch) -> None:
     chooses = not batch.omega.has_curvature
     tied = (np.diff(to_numpy(theta)) == 0) & chooses
     for loss in batch.losses:
-        solution, other = batch.solve(loss, y, theta), batch.solve(loss, *permuted)
-        y_star, value = to_numpy(solution.y_star), to_numpy(solution.value())
+        y_star, value = to_numpy(loss.y_star(y, theta)), to_numpy(loss.value(y, theta))
         slack = batch.slack(largest(y_star))[:, None]
         assert_at_most(np.where(tied, 0, -np.diff(y_star)), 0.0, slack)
         rounding = batch.slack(value)
         # ⟨y' − y, θ⟩ as it is: most sets know no other way, and y is rounded
         if not batch.case.has_faces or (chooses and not batch.domain.has_labels):
             rounding = rounding + batch.k * eps(batch.dtype) * largest(theta)
-        assert_close(other.value(), value, rtol=0, atol=rounding)
+        assert_close(loss.value(*permuted), value, rtol=0, atol=rounding)
         if not chooses:
-            assert_close(other.y_star, y_star[:, permutation], rtol=0, atol=slack)
+            assert_close(loss.y_star(*permuted), y_star[:, permutation], rtol=0, atol=slack)
 
 
 @every_batch(LABEL_CASES, scales=(1.0,))
@@ -253,14 +249,14 @@ def test_a_common_shift_changes_nothing_on_the_simplex(batch: Batch) -> None:
     y = batch.array(batch.draw_targets())
     # 2^4 with 6 bits behind the point, shifted by up to 2^16: 22 bits, fewer than float32 has
     theta = np.round(batch.rng.normal(size=(ROWS, batch.k)) * 2**8) / 2**6
-    shifted = theta + batch.rng.integers(-(2**16), 2**16, (ROWS, 1))
+    shifted = batch.array(theta + batch.rng.integers(-(2**16), 2**16, (ROWS, 1)))
+    theta = batch.array(theta)
     v = batch.array(batch.draw_direction())
     for loss in batch.losses:
-        here, there = (batch.solve(loss, y, batch.array(t)) for t in (theta, shifted))
-        value, y_star = to_numpy(here.value()), to_numpy(here.y_star)
-        assert_close(there.value(), value, rtol=0, atol=batch.slack(value))
+        value, y_star = to_numpy(loss.value(y, theta)), to_numpy(loss.y_star(y, theta))
+        assert_close(loss.value(y, shifted), value, rtol=0, atol=batch.slack(value))
         unit = batch.slack(largest(y_star))[:, None]
-        assert_close(there.y_star, y_star, rtol=0, atol=unit)
+        assert_close(loss.y_star(y, shifted), y_star, rtol=0, atol=unit)
         terms = unit * batch.k * largest(v)[:, None]
-        product = here.hessian_product(v)
-        assert_close(there.hessian_product(v), product, rtol=0, atol=terms)
+        product = loss.hessian_product(y, theta, v)
+        assert_close(loss.hessian_product(y, shifted, v), product, rtol=0, atol=terms)

@@ -38,9 +38,3 @@ def targets(name: str, n: int, k: int, seed: int) -> list[Any]:
 def scores(n: int, k: int, scale: float, dtype: str, seed: int) -> np.ndarray:
     """Gaussian scores; scale 0 makes them all equal."""
     return (seeded(seed).normal(size=(n, k)) * scale).astype(dtype)
-
-
-def assert_same_digits(actual: Any, expected: Any, dtype: str) -> None:
-    """Equal within the promised relative error, or a few spacings of the dtype at one."""
-    relative, floor = {"float64": 1e-13, "float32": 1e-5}[dtype], 8 * float(np.finfo(dtype).eps)
-    np.testing.assert_allclose(actual, expected, rtol=relative, atol=floor)

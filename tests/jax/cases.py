@@ -1,4 +1,4 @@
-"""The registry as seen from JAX, seeded inputs, central differences, and what is compiled once."""
+"""The registry as seen from JAX, seeded inputs, and central differences."""
 
 from __future__ import annotations
 
@@ -45,7 +45,6 @@ def function(
 on_labels = functools.partial(function, ending="loss_with_integer_labels")
 
 
-@functools.cache
 def second_order(name: str, tightness: float | None) -> Callable[..., tuple[jax.Array, ...]]:
     """Gradients in scores and targets, and the Hessian times a direction in both modes."""
 

@@ -141,9 +141,9 @@ def test_no_class_is_predicted_where_none_is_left():
     theta, where = draw("logistic")[1], np.ones((N, K), bool)
     where[1] = False
     for link in (fj.sparsemax, fj.sigmoid, fj.fitzpatrick_logistic_probabilities):
-        p = np.asarray(link(theta, where=where))
+        p, expected = jax.jit(lambda x, link=link: (link(x, where=where), link(x)))(theta)
         np.testing.assert_array_equal(p[1], 0)
-        assert_close(p[2:], link(theta[2:]), **CLOSE)
+        assert_close(p[2:], expected[2:], **CLOSE)
 
 
 def test_where_takes_a_label_out():
@@ -170,6 +170,7 @@ NO_MASK = [
 BIRKHOFF = R.SquaredNorm(fp.sets.Birkhoff())
 LISTS = fj.SparseTargets(L[:, None], S[:, :1])
 # dtypes tell, or the number of axes
+ONES = jnp.ones(2)
 SWAPPED = [(LOSS, S == 0, S), (ON_LABELS, L, S), (ON_LABELS, L + 0.5, S)]
 TYPE_ERRORS = [
     (lambda: LOSS(jnp.zeros((3, 4), dtype=int), S), "scores must be floating-.* int64; convert"),
@@ -192,6 +193,7 @@ TYPE_ERRORS = [
     (lambda: fj.entmax(S, True), "alpha must be a number from 1 to 2"),
     (lambda: jax.jit(fj.entmax_loss)(S, S, 1.5), "alpha of a loss must be a Python number"),
     (lambda: fj.sparsemax_loss(S, fj.SparseTargets(S, S)), "integer indices"),
+    (lambda: fj.projection_simplex(ONES + 1j), "x must be real, got complex"),
     (lambda: fj.logistic_loss(S, S, tightness=0.5), r"unexpected keyword argument 'tightness'"),
 ]
 VALUE_ERRORS = [
@@ -215,6 +217,19 @@ VALUE_ERRORS = [
     (lambda: fj.make_fenchel_young_loss(BIRKHOFF)(S, S, where=S == 0), "axis and where are for"),
     (lambda: LOSS(S, S, tightness=-1), r"tightness must be 0 or between 1e-12 and 1e\+06, got -1"),
     (lambda: ON_LABELS(S, L, tightness=float("inf")), r"between 1e-12 and 1e\+06, got inf"),
+    (lambda: fj.projection_simplex(1.0), "x must be a vector"),
+    (lambda: fj.projection_box(S[0], (1.0, 0.0)), "the box is empty"),
+    (lambda: fj.projection_sparse_simplex(S[0], 8), "max_nz must be between 1 and 4, got 8"),
+    *((lambda onto=onto: onto(S), r"sim_matrix must be square, \(…, n, n\), got \(3, 4\)")
+      for onto in (fj.projection_birkhoff, fj.kl_projection_birkhoff)),
+    (lambda: fj.projection_transport(S, (ONES, ONES)), r"marginals .*, got \(3, 4\), \(2,\) and"),
+    *((lambda sums=sums: fj.kl_projection_transport(jnp.zeros((2, 2)), sums),
+       "must be positive and have the same total")
+      for sums in ((ONES, 2 * ONES), (jnp.asarray([0.0, 2.0]), ONES))),
+    (lambda: fj.projection_affine_set(S[0], (jnp.ones((2, 2)), ONES)),
+     r"A and b must have shapes \(m, 4\) and \(m,\)"),
+    (lambda: fj.projection_polyhedron(S[0], (S[:1], L[:1], jnp.ones((2, 4)), jnp.ones(3))),
+     r"G and h must have shapes \(m, 4\) and \(m,\)"),
     *((functools.partial(fj.make_fitzpatrick_loss(omega), S, S, where=S == 0),
        r"(?s)where is not defined for .*drop it from scores") for omega in NO_MASK),
 ]  # fmt: skip

@@ -2,7 +2,6 @@
 
 import ast
 import inspect
-import pickle
 import re
 import runpy
 from pathlib import Path
@@ -53,14 +52,12 @@ def test_a_registry_line_is_enough(monkeypatch):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_functions_are_plain_documented_source(name):
+def test_functions_are_documented(name):
     loss = fp.get_loss(name)
     functions = {"targets": function(name)}
     if name in SIMPLEX:
         functions["labels"] = on_labels(name)
     for second, f in functions.items():
-        assert f"def {f.__name__}(" in inspect.getsource(f)
-        assert pickle.loads(pickle.dumps(f)) is f is getattr(fj, f.__name__)
         arguments = ["scores", second, "axis", "where", *["tightness"] * (loss.tightness > 0)]
         assert list(inspect.signature(f).parameters) == arguments
         doc = inspect.getdoc(f)

@@ -173,8 +173,6 @@ def test_sparse_simplex():
     assert np.all((p > 0).sum(axis=-1) <= 3)
     approximate = fj.projection_sparse_simplex(x, 3, True, 2.0)
     assert_close(approximate, p, rtol=0, atol=1e-14)  # exact on a CPU
-    with pytest.raises(ValueError, match="max_nz must be between 1 and 7, got 8"):
-        fj.projection_sparse_simplex(x, 8)
 
 
 @pytest.mark.parametrize(
@@ -206,27 +204,11 @@ def test_plans(name, points):
     half = onto_birkhoff(square.astype(jnp.bfloat16))
     assert half.dtype == jnp.bfloat16
     assert_close(half, found, rtol=0, atol=2**-5)
-    with pytest.raises(ValueError, match=r"sim_matrix must be square, \(…, n, n\), got \(3, 4\)"):
-        onto_birkhoff(x)
 
 
-def test_parameters_may_be_traced_and_differentiated_and_errors():
+def test_parameters_may_be_traced_and_differentiated():
     slope = jax.jit(jax.grad(lambda radius: jnp.sum(fj.projection_simplex(jnp.ones(4), radius))))
     assert_close(slope(2.0), 1.0, rtol=0, atol=1e-12)
-    with pytest.raises(ValueError, match=r"to go with marginals .*, got \(3, 2\), \(2,\) and"):
-        fj.projection_transport(jnp.zeros((3, 2)), (jnp.ones(2), jnp.ones(2)))
-    for sums in ((jnp.ones(2), 2 * jnp.ones(2)), (jnp.asarray([0.0, 2.0]), jnp.ones(2))):
-        with pytest.raises(ValueError, match="must be positive and have the same total"):
-            fj.kl_projection_transport(jnp.zeros((2, 2)), sums)
-    with pytest.raises(ValueError, match="x must be a vector"):
-        fj.projection_simplex(1.0)
-    with pytest.raises(TypeError, match="x must be real, got complex"):
-        fj.projection_simplex(jnp.ones(2) + 1j)
-    with pytest.raises(ValueError, match=r"A and b must have shapes \(m, 3\) and \(m,\)"):
-        fj.projection_affine_set(jnp.zeros(3), (jnp.ones((2, 2)), jnp.ones(2)))
-    equations = jnp.ones((1, 3)), jnp.ones(1)
-    with pytest.raises(ValueError, match=r"G and h must have shapes \(m, 3\) and \(m,\)"):
-        fj.projection_polyhedron(jnp.zeros(3), (*equations, jnp.ones((2, 3)), jnp.ones(3)))
     assert_close(fj.projection_simplex(jnp.zeros(2), None), 0.5, rtol=0, atol=0)
 
 
@@ -241,8 +223,6 @@ def test_sizes_of_zero_and_below(name):
     with pytest.raises(ValueError, match="value must not be negative"):
         project(x, -1.0)
     assert np.isnan(jax.jit(project)(x, -1.0)).all()
-    with pytest.raises(ValueError, match="the box is empty"):
-        fj.projection_box(x, (1.0, 0.0))
 
 
 def test_answers_at_zero_and_without_bounds():

@@ -56,7 +56,7 @@ else:  # before version 0.7
 
 assert jax.device_count() == 2, jax.devices()
 rng = np.random.default_rng(0)
-# so many classes that τ is found in a loop, which each device leaves on its own
+# with nine classes τ is found in a loop, which each device leaves on its own
 theta = jnp.asarray(rng.normal(size=(6, 9)), dtype=jnp.float32)
 y = jnp.asarray(rng.dirichlet(np.ones(9), size=6), dtype=jnp.float32)
 mesh = Mesh(np.asarray(jax.devices()), ("batch",))

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import warnings
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -21,7 +20,7 @@ import fitzpatrick as fp
 from fitzpatrick import engines
 from fitzpatrick.regularizers import Regularizer
 from tests.helpers import LIBRARIES, assert_same_kind, to_numpy
-from tests.interpreter import speed_up_interpreter
+from tests.interpreter import WIDE, limited, speed_up_interpreter
 
 from .batches import REGULARIZERS, TIGHTNESSES
 
@@ -136,7 +135,8 @@ class Compiled(Implementation):
     """The rows compiled by Numba."""
 
     def evaluate(self, omega, tightness, y, theta, v):
-        bound = self._bind(omega, tightness, y, theta)
+        given = y, theta.shape[1], theta.dtype
+        bound = engines.bind(omega, tightness, *given, engine="numba")
         return Result(*bound.value_and_gradient(theta), bound.hessian_product(theta, v))
 
     def links(self, name):
@@ -146,9 +146,6 @@ class Compiled(Implementation):
     def link(self, omega, theta):
         targets = engines.NoTargets(theta.shape, theta.dtype)
         return engines.bind_trusted(omega, 0.0, targets, engine="numba").y_star(theta)
-
-    def _bind(self, omega, tightness, y, theta):
-        return engines.bind(omega, tightness, y, theta.shape[1], theta.dtype, engine="numba")
 
 
 @dataclass(frozen=True)
@@ -200,24 +197,11 @@ class Torch(Implementation):
         on_gpu = self.engine == "triton" and torch.cuda.is_available()
         return torch.tensor(array, device="cuda" if on_gpu else "cpu")
 
-    @contextlib.contextmanager
-    def _limited(self) -> Iterator[None]:
+    def _limited(self) -> AbstractContextManager[None]:
         if self.engine != "triton":
-            yield
-            return
-        from fitzpatrick.engines.triton import plan
-
+            return contextlib.nullcontext()
         speed_up_interpreter()
-        before, plan.LIMITS = plan.LIMITS, plan.Limits(**self.limits)
-        plan.plan_for.cache_clear()
-        try:
-            # the interpreter computes with NumPy, which warns where a GPU does not
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore", RuntimeWarning)
-                yield
-        finally:
-            plan.LIMITS = before
-            plan.plan_for.cache_clear()
+        return limited(**self.limits)
 
 
 @dataclass(frozen=True)
@@ -328,9 +312,6 @@ SOME = {"float64": MODES, "float32": (0.5,)}
 TWO = ("logistic", "sigmoid")
 FEW = {"float64": (0.0, 0.5, 3.0), "float32": (1.0,)}  # each is compiled, or interpreted
 CSR = ("labels", "dense", "csr")
-WIDE = dict.fromkeys(
-    ("max_logistic_labels", "max_sparse_labels", "max_rows", "max_heavy_rows", "max_precise"), 0
-)
 
 IMPLEMENTATIONS = [
     Core("core", bad_labels=None),
@@ -357,7 +338,7 @@ IMPLEMENTATIONS = [
                has_link=False),
     TorchLists("Triton, lists of classes", "triton", ("csr",), ROW_KERNELS,
                tightnesses=SOME, rows=12, engine="triton", has_link=False, edges=()),
-    TorchGraph("torch.compile", "torch", names=REGISTRY, tightnesses={"float64": (0.0, 0.5)},
+    TorchGraph("torch.compile", "torch", names=REGISTRY, tightnesses={"float64": (0.5,)},
                rows=48, has_product=False, has_link=False, edges=("logistic",)),
     Jax("JAX", "jax", names=REGISTRY, tightnesses={"float64": (0.0, 3.0), "float32": (0.5,)},
         rows=96, edges=(*TWO, "sparsemax")),

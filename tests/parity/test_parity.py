@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import fitzpatrick as fp
-from tests import reference
 from tests.helpers import DTYPES, RELATIVE, assert_close, eps, seeded
 from tests.reference import Points, recipe, slopes
 
@@ -116,10 +114,6 @@ def test_wide_rows(implementation: Implementation, name: str) -> None:
             if not slopes.has_kinks(recipe.regularizer_of(name)) and found.product is not None:
                 # ⟨d, v⟩ is a sum of k terms
                 assert_close(found.product, expected.product, rtol=rtol, atol=k * atol)
-
-
-def test_every_registry_loss_has_stored_points() -> None:
-    assert set(fp.loss_names()) <= set(reference.CASES)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

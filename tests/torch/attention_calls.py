@@ -18,24 +18,16 @@ def draw(*shape, dtype=torch.float32):
     return (torch.randn(shape, dtype=torch.float64) * 8).round().div(8).to(dtype)
 
 
-def steps_ahead(n, s, documents=None, offset=0):
-    """How far each key is ahead of a query, (n, s), pair by pair; NaN in other documents."""
+def steps_ahead(n, s, documents, offset):
+    """How far each key is ahead of a query, (n, s); NaN in other documents."""
     ahead = torch.full((n, s), math.nan)
     bounds = map(itertools.pairwise, documents or ((0, n), (0, s)))
     for (a, b), (c, d) in zip(*bounds, strict=True):
-        for i, j in itertools.product(range(a, b), range(c, d)):
-            ahead[i, j] = (j - c) - (i - a + offset)
+        ahead[a:b, c:d] = torch.arange(d - c) - torch.arange(b - a)[:, None] - offset
     return ahead
 
 
-def is_seen(n, s, causal=False, window=None, documents=None, offset=0):
-    """Which keys each query sees, (n, s)."""
-    left, right = (math.inf if x is None else x for x in window or (None, None))
-    ahead = steps_ahead(n, s, documents, offset)
-    return (-ahead <= left) & (ahead <= (min(right, 0) if causal else right))
-
-
-def dense(q, k, v, alpha, scale, bias=0.0):
+def dense(q, k, v, alpha, scale, bias):
     """The output by all scores, in float64, the scores, and how near to τ those of a query are."""
     q, k, v = (x.double() for x in (q, k, v))
     repeats = q.shape[-3] // k.shape[-3]
@@ -133,11 +125,11 @@ def draw_call(number, longest, widths, alphas, learns_all=False):
         "scale": pick([size, -size]),
         "alpha": alpha,
     }
-    limits = {"offset": options["query_offset"], "documents": None}
+    documents = None
     if pick([True, False, False]):
         cuts = ([0, *sorted(chance.randint(0, m) for _ in range(2)), m] for m in (n, s))
-        limits["documents"] = tuple(cuts)
-        options["cu_seqlens"] = tuple(map(torch.tensor, limits["documents"]))
+        documents = tuple(cuts)
+        options["cu_seqlens"] = tuple(map(torch.tensor, documents))
     if pick([True, False]):
         learned["scale"] = size * torch.randn(pick([(heads,), (batch, heads)]))
     others = learned if learns_all else options
@@ -148,8 +140,10 @@ def draw_call(number, longest, widths, alphas, learns_all=False):
     if kind:
         mask = draw_mask(kind, (batch, heads, n, s), pick)
         (options if mask.dtype == torch.bool else others)["attn_mask"] = mask
-    seen = is_seen(n, s, options["is_causal"], options["window"], **limits)
-    return Call(learned, options, seen, steps_ahead(n, s, **limits).abs().nan_to_num())
+    ahead = steps_ahead(n, s, documents, options["query_offset"])
+    left, right = (math.inf if x is None else x for x in options["window"] or (None, None))
+    seen = (-ahead <= left) & (ahead <= (min(right, 0) if options["is_causal"] else right))
+    return Call(learned, options, seen, ahead.abs().nan_to_num())
 
 
 def check_call(call, **options):

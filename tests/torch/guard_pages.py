@@ -1,4 +1,4 @@
-"""Run kernels, interpreted, and compiled rows on tensors between two pages that nobody may touch.
+"""Run kernels, interpreted, and compiled rows on tensors between two pages without access.
 
 An access outside of a tensor ends the process. Tensors end at the upper page, then begin at the
 lower one. Prints a line before each kernel. Each takes one of the ends and one half of the forms of
@@ -10,11 +10,11 @@ import functools
 import itertools
 import math
 import mmap
-import os
 import sys
 from dataclasses import dataclass
 
 import torch
+from tests.helpers import TEST_ALL
 from tests.interpreter import speed_up_interpreter
 
 from fitzpatrick.engines.triton import entry_launch, link_launch
@@ -52,7 +52,7 @@ LIMITS = {
 TIGHTNESSES = {37: 0.0, 64: 1.0, 544: 0.5}  # of each number of classes
 OMEGAS = ("logistic", "sparsemax", "entmax15")
 ENTRIES = ("sigmoid", "poisson", "clipped:-inf:inf", "clipped:0.0:1.0")
-STRIDE = 1 if os.environ.get("FITZPATRICK_TEST_ALL") == "1" else 2
+STRIDE = 1 if TEST_ALL else 2
 # (dtype, whether tensors end at the upper page)
 ENDS = ((torch.float32, False), (torch.bfloat16, True))
 
@@ -108,7 +108,7 @@ def check_losses(guard, omega):
                     assert_finite(
                         *engine.launch_loss(*given, engine.Extras(*more)), more[2], more[3][:, :2]
                     )
-            # what nobody validated makes its row NaN, and nothing else
+            # what is out of range makes its row NaN, and nothing else
             lists[1, 0, 1], lists[2, 0, 3] = k + 10**6, k
             given = x, lists, weights, omega, tightness, -100
             values, rows = engine.launch_loss(*given)
@@ -124,7 +124,7 @@ def check_losses(guard, omega):
 
 
 def check_reference(guard):
-    """Labels and lists that nobody validated, by the rows of a CPU."""
+    """Labels and lists that are not validated, by the rows of a CPU."""
     for k, omega in itertools.product(TIGHTNESSES, OMEGAS):
         for dtype, guard.at_end in ENDS:
             print("reference", omega, k, dtype, guard.at_end, flush=True)

@@ -12,7 +12,6 @@ import os
 import runpy
 import sys
 import traceback
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -238,15 +237,6 @@ def raised(kind, function, *arguments, **options):
     raise AssertionError(f"no {kind.__name__}")
 
 
-@contextmanager
-def noted(*words):
-    """Say what was tried when it failed."""
-    try:
-        yield
-    except AssertionError as error:
-        raise AssertionError(f"{words}: {error}") from error
-
-
 def case(method):
     """Mark a method that a process runs by itself."""
     method.is_case = True
@@ -293,8 +283,11 @@ class Cases:
             for (family, tightness), dtype in zip(losses, dtypes, strict=False):
                 given = {k: v(dtype) if callable(v) else v for k, v in options.items()}
                 loss = loss_of(family, tightness)
-                with noted(name, family, tightness, dtype):
+                try:
                     self.compare(loss, scores_in(dtype), target_of(dtype), **given)
+                except AssertionError as error:
+                    error.add_note(f"{name=} {family=} {tightness=} {dtype=}")
+                    raise
 
     @case
     def learned_scales(self):
@@ -466,7 +459,7 @@ class Cases:
 
     @case
     def reductions(self):
-        """What travels is what the page says: numbers of each row, in so many reductions."""
+        """What travels is what the page says: numbers of each row, and how many reductions."""
         for dtype in TOLERANCES if self.is_thorough else [torch.float32]:
             for (family, tightness, kind), numbers in NUMBERS[dtype].items():
                 y = LABELS if kind == "labels" else proportions_in(dtype)[:, self.own]
@@ -600,38 +593,28 @@ class Cases:
 
     @case
     def data_parallel(self):
-        """Means of halves of a batch, and a sum whose gradients are divided by two."""
+        """The gradients of a head are those of means of halves of a batch."""
         if self.world_size != 2:
             return
         labels = torch.tensor([0, 1, 2, 3, 0, 1, 2, 3])
-        half = torch.tensor([0, 1, 2, 3, -100, -100, -100, -100])  # this rank or the other has none
-        top = torch.stack([labels, (labels + 1) % 4], -1), torch.tensor([0.5, 0.25]).expand(8, 2)
+        indices = torch.stack([labels, (labels + 1) % 4], -1)
+        values = torch.tensor([0.5, 0.25]).expand(8, 2)
         inputs = torch.linspace(-1, 1, 24, dtype=torch.float64).reshape(8, 3) ** 3
-        total = ft.FitzpatrickEntmax15Loss(reduction="sum", tightness=0.5)
         own = slice(4 * self.rank, 4 * self.rank + 4)
 
-        def lists(rows, rest):
-            return ft.SparseTargets(top[0][rows], top[1][rows], rest)
-
-        def train_layer(model, rows, share):
-            for criterion in (ft.FitzpatrickLogisticLoss(), ft.SparsemaxLoss()):
-                criterion(model(inputs[rows]), labels[rows]).backward()
-                criterion(model(inputs[rows]), lists(rows, "renormalize")).backward()
-            (total(model(inputs[rows]), half[rows]) * share).backward()
-
-        def train_head(model, rows, share):
-            del share
-            for target in (labels[rows], lists(rows, "renormalize"), lists(rows, "bucket")):
-                model(inputs[rows], target)[0].backward()
+        def train(model, rows):
+            model(inputs[rows], labels[rows])[0].backward()
+            for rest in ("renormalize", "bucket"):
+                lists = ft.SparseTargets(indices[rows], values[rows], rest)
+                model(inputs[rows], lists)[0].backward()
 
         head = ft.LinearFitzpatrickLogisticLoss(3, 4, bias=True, chunk_size=3, return_stats=True)
-        for train, model in ((train_layer, torch.nn.Linear(3, 4)), (train_head, head)):
-            together = DistributedDataParallel(model.double())  # which takes the weights of rank 0
-            alone = copy.deepcopy(model)
-            train(together, own, 2.0)
-            train(alone, slice(8), 1.0)
-            for one, other in zip(model.parameters(), alone.parameters(), strict=True):
-                torch.testing.assert_close(one.grad, other.grad)
+        together = DistributedDataParallel(head.double())  # which takes the weights of rank 0
+        alone = copy.deepcopy(head)
+        train(together, own)
+        train(alone, slice(8))
+        for one, other in zip(head.parameters(), alone.parameters(), strict=True):
+            torch.testing.assert_close(one.grad, other.grad)
         assert "fitzpatrick.engines.triton.launch" not in sys.modules
 
     @case

@@ -12,8 +12,6 @@ import pytest
 import torch
 import torch.distributed as distributed
 
-from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
-
 HERE = Path(__file__).parent
 # in seconds; far more than the processes take, even where they have to share a core
 DEADLINE = 300
@@ -79,8 +77,3 @@ def test_the_page_says_what_travels():
 def test_a_process_that_ends_does_not_leave_the_other_waiting(folder):
     message = json.loads((folder / "lost" / "0.json").read_text())
     assert "a collective of process_group failed: another rank exited" in message
-
-
-def test_a_group_needs_torch_distributed():
-    with pytest.raises(RuntimeError, match=r"init_process_group\(\) first, on every rank"):
-        F.sparsemax_loss(torch.zeros(1, 3), torch.tensor([0]), process_group="tp")

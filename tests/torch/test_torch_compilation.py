@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.helpers import TEST_ALL
 
 triton = pytest.importorskip("triton", reason="the kernels need the package triton")
 
@@ -25,8 +26,7 @@ def test_kernels_compile(tmp_path):
     environment = {**os.environ, "TRITON_CACHE_DIR": str(tmp_path)}
     environment.pop("TRITON_INTERPRET", None)
     script = Path(__file__).with_name("compile_kernels.py")
-    everything = ["--all"] if os.environ.get("FITZPATRICK_TEST_ALL") == "1" else []
-    command = [sys.executable, str(script), *OMEGAS, *everything]
+    command = [sys.executable, str(script), *OMEGAS, *["--all"] * TEST_ALL]
     run = subprocess.run(
         command, env=environment, capture_output=True, text=True, check=False, timeout=MAX_SECONDS
     )

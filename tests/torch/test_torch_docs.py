@@ -35,8 +35,6 @@ def table() -> str:
     return "\n".join(lines)
 
 
-# PyTorch scripts its own decompositions the first time that forward mode runs
-@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
 @pytest.mark.parametrize("page", [PAGE, HEAD_PAGE], ids=lambda page: page.stem)
 def test_examples_run(page):
     options = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS

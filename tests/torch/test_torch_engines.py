@@ -1,10 +1,8 @@
 """Which engine runs, and that compilers and transforms can go through each of them."""
 
-from importlib.util import find_spec
-
 import pytest
 import torch
-from conftest import ROUNDING, value_and_gradient
+from conftest import ROUNDING, assert_compiles, every_engine, needs_triton, value_and_gradient
 from tests.user_regularizer import ScaledDistance
 
 import fitzpatrick as fp
@@ -12,16 +10,7 @@ from fitzpatrick.engines import table
 from fitzpatrick.torch import _engines
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 
-pytestmark = [
-    # the interpreter computes with NumPy, which warns of infinities and NaN that are meant
-    pytest.mark.filterwarnings("ignore::RuntimeWarning"),
-    # PyTorch scripts its own decompositions the first time that forward mode runs
-    pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning"),
-]
-
-needs_triton = pytest.mark.skipif(find_spec("triton") is None, reason="needs the package triton")
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-ENGINES = ["reference", pytest.param("triton", marks=needs_triton)]
 LABELS = torch.tensor([0, 3, -100, 2, 1], device=DEVICE)
 
 
@@ -33,11 +22,7 @@ def test_kernels_compile_into_one_graph(scores):
     def compute(x):
         return torch.stack([loss(x, LABELS, engine="triton", **options) for loss in losses])
 
-    torch.compiler.reset()
-    compiled = torch.compile(compute, fullgraph=True, backend="aot_eager")
-    x = scores.to(DEVICE)
-    actual, expected = value_and_gradient(compiled, x), value_and_gradient(compute, x)
-    torch.testing.assert_close(actual, expected, **ROUNDING)
+    assert_compiles(compute, scores.to(DEVICE).requires_grad_())
 
 
 @needs_triton
@@ -55,34 +40,6 @@ def test_the_choice_on_a_gpu_compiles_into_one_graph(scores, monkeypatch):
     assert _engines.choose_engine(None, Scores, "perceptron") == "reference"
     monkeypatch.setattr(_engines, "_HAS_TRITON", False)
     assert _engines.choose_engine(None, Scores, "sparsemax") == "reference"
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_transforms_go_through_the_engine(engine, scores):
-    x = scores.to(DEVICE)
-    labels = LABELS.clamp(min=0)
-
-    def loss(x, label):
-        return F.fitzpatrick_sparsemax_loss(x, label, engine=engine)
-
-    rows = torch.func.vmap(torch.func.grad(loss))(x, labels)
-    _, expected = value_and_gradient(
-        F.fitzpatrick_sparsemax_loss, x, labels, reduction="sum", engine="reference"
-    )
-    torch.testing.assert_close(rows, expected, **ROUNDING)
-    hessian = torch.func.hessian(loss)(x[0], labels[0])
-    expected = torch.func.hessian(F.fitzpatrick_sparsemax_loss)(x[0], labels[0])
-    torch.testing.assert_close(hessian, expected, **ROUNDING)
-    for reduction in ("mean", "none"):  # a first backward pass may be batched
-        scores = x.clone().requires_grad_()
-        options = {"engine": engine, "reduction": reduction}
-        rows = F.fitzpatrick_sparsemax_loss(scores, labels, **options)
-        upstream = torch.randn(3, *rows.shape, dtype=torch.float64, device=DEVICE)
-        (batched,) = torch.autograd.grad(rows, scores, upstream, is_grads_batched=True)
-        for one, direction in zip(batched, upstream, strict=True):
-            again = F.fitzpatrick_sparsemax_loss(scores, labels, **options)
-            (expected,) = torch.autograd.grad(again, scores, direction)
-            torch.testing.assert_close(one, expected, **ROUNDING)
 
 
 def test_a_coupled_regularizer_with_a_kernel_is_no_entmax_by_that(monkeypatch, scores):
@@ -115,7 +72,7 @@ def test_asking_for_what_is_not_there_raises(monkeypatch):
         F.logistic_loss(x, labels, engine="triton")
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@every_engine
 @pytest.mark.parametrize("weighted", [False, True])
 def test_smoothed_labels_out_of_range_are_nan_in_their_rows(engine, weighted, scores):
     x = scores.to(DEVICE)

@@ -5,32 +5,22 @@ import torch
 
 from fitzpatrick import FitzpatrickLoss, get_loss
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
-from fitzpatrick.torch import modules
-
-# NumPy computes what a kernel computes on both sides of a choice
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
-
-# The documented accuracy of float64 and of float32, which half precision is computed in; gradients
-# in half precision are rounded once more, which the interpreter does towards 0.
-BOUNDS = {torch.float64: (1e-13, 1e-13), torch.float32: (1e-5, 1e-5), torch.bfloat16: (1e-5, 2**-7)}
 
 
-def draw(kind, dtype, size=2.0):
+def draw():
     generator = torch.Generator().manual_seed(1)
-    x = size * torch.randn(6, 11, generator=generator, dtype=torch.float64)
+    x = 2 * torch.randn(6, 11, generator=generator, dtype=torch.float64)
     y = torch.rand(6, 11, generator=generator, dtype=torch.float64)
-    hard = (y > 0.5).double()
-    y = {"soft": y, "hard": hard, "mixed": torch.where(y < 0.3, hard, y**9)}[kind]
-    return x.to(dtype), y.to(dtype)
+    return x, torch.where(y < 0.3, (y > 0.15).double(), y**9)
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("name", ["fitzpatrick_sigmoid", "sparse_sigmoid"])
 def test_weights_of_any_shape(name, reduction):
-    x, y = draw("mixed", torch.float64)
+    x, y = (x.reshape(2, 3, 11) for x in draw())
     x.requires_grad_()
     function = getattr(F, f"{name}_loss")
-    for shape in ((11,), (6, 1), (6, 11), ()):
+    for shape in ((11,), (3, 1), (3, 11), (2, 1, 1), (1, 3, 1), (2, 3, 11), ()):
         weight = torch.rand(shape, generator=torch.Generator().manual_seed(2)).double()
         options = {"weight": weight, "pos_weight": 2 * weight + 1, "reduction": reduction}
         one = function(x, y, engine="triton", **options)
@@ -39,22 +29,6 @@ def test_weights_of_any_shape(name, reduction):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
         gradients = [torch.autograd.grad(3 * loss.sum(), x)[0] for loss in (one, other)]
         torch.testing.assert_close(*gradients, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", ["fitzpatrick_sigmoid", "poisson"])
-def test_derivatives(name):
-    x, y = draw("soft", torch.float64)
-    x, y = x[:1, :3].clone().requires_grad_(), y[:1, :3]
-    function = getattr(F, f"{name}_loss")
-    for reduction in ("mean", "none"):
-
-        def loss(x, reduction=reduction):
-            return function(x, y, reduction=reduction, engine="triton")
-
-        assert torch.autograd.gradcheck(loss, x)
-        assert torch.autograd.gradgradcheck(loss, x)
-    weight = torch.rand(3, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda w: function(x, y, weight=w, engine="triton"), weight)
 
 
 @pytest.mark.parametrize("tightness", [0.3, 1.0, 100.0])
@@ -66,26 +40,15 @@ def test_sigmoid_targets_whose_odds_are_out_of_range(dtype, tiny, tightness):
     (gradient,) = torch.autograd.grad(value.sum(), x)
     loss = FitzpatrickLoss(get_loss("sigmoid").regularizer, tightness)
     solution = loss.solve(y.double()[:, None], x.detach().double()[:, None])
-    bound = BOUNDS[dtype][0]
+    bound = {torch.float64: 1e-13, torch.float32: 1e-5}[dtype]  # the documented accuracy
     torch.testing.assert_close(value.double(), solution.value(), rtol=bound, atol=bound)
     rows = solution.gradient()[:, 0]
     torch.testing.assert_close(gradient.double(), rows, rtol=bound, atol=bound)
 
 
-def test_a_second_backward_pass_through_one_graph():
-    x, y = draw("hard", torch.float32)
-    x.requires_grad_()
-    loss = modules.FitzpatrickSigmoidLoss(engine="triton")(x, y)
-    (first,) = torch.autograd.grad(loss, x, retain_graph=True)
-    first = first.clone()
-    (second,) = torch.autograd.grad(5 * loss, x)
-    # two kernels, each with some rounding errors of numbers below 1/66
-    torch.testing.assert_close(second, 5 * first, rtol=1e-5, atol=1e-7)
-
-
 @pytest.mark.parametrize("reduction", ["mean", "none"])
 def test_compiled_graphs_call_the_kernel_once(reduction):
-    x, y = draw("mixed", torch.float64)
+    x, y = draw()
     x.requires_grad_()
     weight = torch.rand(11, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
     graphs = []
@@ -99,12 +62,8 @@ def test_compiled_graphs_call_the_kernel_once(reduction):
         return F.fitzpatrick_sigmoid_loss(torch.tanh(x), y, tightness=0.5, **options).sum()
 
     compiled = torch.compile(loss, fullgraph=True, backend=inspect)
-    one, other = compiled(x), loss(x)
-    torch.testing.assert_close(one, other)
-    for got, expected in zip(
-        torch.autograd.grad(2 * one, x), torch.autograd.grad(2 * other, x), strict=True
-    ):
-        torch.testing.assert_close(got, expected)
+    results = [(out, *torch.autograd.grad(2 * out, x)) for out in (compiled(x), loss(x))]
+    torch.testing.assert_close(*results)
     (graph,) = graphs
     assert sum("entry_loss" in target for target in graph) == 1
     assert not any("fitzpatrick.gradient" in target for target in graph)

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.helpers import TEST_ALL
 
 pytest.importorskip("triton", reason="the kernels need the package triton")
 
@@ -19,7 +20,7 @@ MAX_SECONDS = 3600
 # lines of each: sizes and ways through the kernel, at one end or at both; what wants a process that
 # has computed nothing is the first
 LINES = {"history": 0, "logistic": 6, "sparsemax": 6, "entmax15": 6, "links": 9, "entries": 12}
-if os.environ.get("FITZPATRICK_TEST_ALL") == "1":
+if TEST_ALL:
     LINES = {name: 2 * count for name, count in LINES.items()}
 LINES["reference"] = 18
 

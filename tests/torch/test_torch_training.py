@@ -12,9 +12,6 @@ pytest.importorskip("triton", reason="the kernels need the package triton")
 
 from fitzpatrick.engines.triton import launch as engine
 
-# the interpreter computes with NumPy, which warns of infinities and NaN that are meant
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
-
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 LOSSES = ["logistic", "fitzpatrick_sparsemax", "fitzpatrick_entmax15"]
 

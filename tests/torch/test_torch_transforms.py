@@ -3,15 +3,12 @@
 import pytest
 import torch
 import torch.nn.functional as nn
-from conftest import CLASS_LOSSES, LABELS, ROUNDING
+from conftest import CLASS_LOSSES, LABELS, ROUNDING, assert_compiles, every_engine
 from torch.autograd import forward_ad, functional
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, vmap
 
 import fitzpatrick as fp
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
-
-# PyTorch scripts its own decompositions the first time that forward mode runs
-pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
 
 
 @pytest.fixture
@@ -31,6 +28,7 @@ def penalty(loss, x, v):
 
 
 THERE = {
+    "per sample": lambda loss, x, v: vmap(grad(lambda row: loss(row.expand_as(x))))(x),
     "hessian": lambda loss, x, v: hessian(loss)(x),
     "jacrev twice": lambda loss, x, v: jacrev(jacrev(loss))(x),
     "jacrev of jacfwd": lambda loss, x, v: jacrev(jacfwd(loss))(x),
@@ -48,9 +46,10 @@ THERE = {
 }
 
 
+@every_engine
 @pytest.mark.parametrize("name", THERE)
-def test_agrees_with_cross_entropy(name, scores, direction):
-    ours = THERE[name](lambda x: F.logistic_loss(x, LABELS), scores, direction)
+def test_agrees_with_cross_entropy(name, engine, scores, direction):
+    ours = THERE[name](lambda x: F.logistic_loss(x, LABELS, engine=engine), scores, direction)
     theirs = THERE[name](lambda x: nn.cross_entropy(x, LABELS), scores, direction)
     torch.testing.assert_close(ours, theirs, **ROUNDING)
 
@@ -148,9 +147,7 @@ def test_transforms_compile_into_one_graph(transform, scores):
     def one(x):
         return F.fitzpatrick_logistic_loss(x, LABELS[0].expand(x.shape[:-1]), reduction="sum")
 
-    function = transform(one)
-    compiled = torch.compile(function, fullgraph=True, backend="aot_eager")
-    torch.testing.assert_close(compiled(scores), function(scores), **ROUNDING)
+    assert_compiles(transform(one), scores)
 
 
 def test_links_on_the_simplex_have_second_derivatives(scores):

@@ -11,19 +11,17 @@ from dataclasses import fields
 import numpy as np
 import pytest
 import torch
-from conftest import WIDE
+from tests.interpreter import WIDE
 
 pytest.importorskip("triton", reason="the kernels need the package triton")
 
 from fitzpatrick.engines.triton import launch as engine
+from fitzpatrick.engines.triton import link_launch
 from fitzpatrick.engines.triton import plan as planning
 from fitzpatrick.engines.triton.plan import Options, Problem
 from fitzpatrick.engines.triton.specs import SPECS
 from fitzpatrick.losses import FitzpatrickLoss, regularizers_by_name
 from fitzpatrick.torch._targets import Smoothed, smooth, working_dtype
-
-# the interpreter computes with NumPy, which warns of infinities and NaN that are meant
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 OMEGAS = [name for name, spec in SPECS.items() if spec.takes_rows]
@@ -344,3 +342,35 @@ def test_shapes_of_blocks_are_powers_of_two():
             for size in map(int, (o.rows, max(o.block, o.groups), constants["num_warps"])):
                 assert size > 0, problem
                 assert size & (size - 1) == 0, problem
+
+
+def moved(x):
+    """Rows that begin one entry later, and lie one entry further apart."""
+    wide = torch.full((len(x), x.shape[1] + 1), torch.nan, dtype=x.dtype, device=x.device)
+    wide[:, 1:] = x
+    return wide[:, 1:]
+
+
+@pytest.mark.parametrize("alpha", [1.3, 2.0])
+def test_links_of_rows_that_lie_anyhow(alpha, generator):
+    theta, upstream = torch.randn(2, 5, 8, generator=generator).to(DEVICE)
+    p = link_launch.link(theta, alpha)
+    assert torch.equal(link_launch.link(moved(theta), alpha), p)
+    gradient, _ = link_launch.link_gradient(p, upstream, alpha)
+    for given in ((moved(p), upstream), (p, moved(upstream)), (moved(p), moved(upstream))):
+        torch.testing.assert_close(link_launch.link_gradient(*given, alpha)[0], gradient)
+
+
+@pytest.mark.parametrize("omega", ["logistic", "sparsemax"])
+def test_losses_of_rows_that_lie_anyhow(omega, generator):
+    theta, y = torch.randn(2, 5, 8, generator=generator).to(DEVICE)
+    y = torch.softmax(y, -1)
+    for target, others in ((y, [moved(y)]), (torch.arange(5, device=DEVICE), [])):
+        expected = engine.launch_loss(theta, target, 1, omega, 0.5, -1)
+        for other, x in itertools.product((target, *others), (theta, moved(theta))):
+            found = engine.launch_loss(x, other, 1, omega, 0.5, -1)
+            torch.testing.assert_close(found, expected)
+            written = x.clone() if x is theta else moved(theta)
+            in_place = engine.launch_loss(written, other, 1, omega, 0.5, -1, in_place=True)
+            assert in_place[1] is written
+            torch.testing.assert_close(in_place, expected)
