@@ -230,9 +230,9 @@ def test_blocks_hold_every_pair_once(data):
         patch.setattr(attention, "_CPU_BLOCK", budget)
         patch.setattr(attention, "_MIN_QUERIES", 3)
         for block in attention._blocks(tensors):
-            part = count[block.at]
+            part = count[block]
             part += 1
-            n_queries = block.at[3].stop - block.at[3].start
+            n_queries = block[3].stop - block[3].start
             assert part.numel() <= budget or n_queries == 1
     assert (count <= 1).all()
     assert (count[:, :, :, seen] == 1).all()

@@ -11,6 +11,7 @@ from .._validation import check_order
 from ..engines.triton.attention_call import Numbers, Tensors
 from . import _arguments as arguments
 from ._engines import choose_engine
+from ._entmax import EntmaxCall
 
 # The regularizers of orders that have kernels or closed forms of their own.
 _OMEGAS = {1.0: "logistic", 1.5: "entmax15", 2.0: "sparsemax"}
@@ -18,13 +19,11 @@ _OMEGAS = {1.0: "logistic", 1.5: "entmax15", 2.0: "sparsemax"}
 Window = tuple[int | None, int | None]
 
 
-def _as_one_dtype(*tensors: Any) -> Any:
-    """Queries, keys and values in autocast's dtype where that is at work."""
-    query = tensors[0]
-    if not (isinstance(query, Tensor) and arguments.is_autocast(query)):
-        return tensors
-    dtype = torch.get_autocast_dtype(query.device.type)
-    return tuple(x.to(dtype) if x.dtype != torch.float64 else x for x in tensors)
+def link_of(t: Tensors, numbers: Numbers) -> EntmaxCall:
+    """The link of rows of scores."""
+    omega = _OMEGAS.get(numbers.alpha, "")
+    engine = choose_engine(None, t.query, omega or "sparsemax")
+    return EntmaxCall(omega, numbers.alpha, engine)
 
 
 def check_shapes(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> None:
@@ -91,7 +90,7 @@ def _as_mask(mask: Any, query: Tensor, shape: Sequence[int]) -> Tensor:
         raise ValueError(f"query is on {query.device} and attn_mask on {mask.device}")
     full = *query.shape[:-1], shape[-1]
     arguments.expand_to(mask, full, "attn_mask", "the shape of the scores")
-    mask = mask[(None,) * (len(full) - mask.ndim)] if mask.ndim < len(full) else mask
+    mask = mask[(None,) * (len(full) - mask.ndim)]
     *lead, n, s = mask.shape
     batches, heads = (lead[:-1], lead[-1]) if lead else ([], 1)
     if any(size > 1 for size in batches):
@@ -177,7 +176,6 @@ def prepare(
     is_causal: bool = False,
     scale: float | Tensor | None = None,
     enable_gqa: bool = False,
-    *,
     alpha: float | Tensor = 1.5,
     window: Window | None = None,
     cu_seqlens: Tensor | tuple[Tensor, Tensor] | None = None,
@@ -185,7 +183,10 @@ def prepare(
     query_offset: int = 0,
 ) -> tuple[Tensors, Numbers]:
     """The arguments of :func:`entmax_attention`, checked, for the operators."""
-    query, key, value = _as_one_dtype(query, key, value)
+    given: tuple[Any, ...] = query, key, value
+    query, key, value = (
+        x.to(arguments.product_dtype(x)) if isinstance(x, Tensor) else x for x in given
+    )
     check_shapes(query, key, value, enable_gqa)
     if not 0 <= dropout_p <= 1:
         raise ValueError(f"dropout_p must be between 0 and 1, got {dropout_p}")
@@ -200,14 +201,13 @@ def prepare(
         key.reshape(shape[0], heads, *key.shape[-2:]),
         value.reshape(shape[0], heads, *value.shape[-2:]),
     )
-    order, omega = 0.0, ""
+    order = 0.0
     if isinstance(alpha, Tensor):
         tensors = tensors._replace(alpha=_by_head(alpha, query, shape, "alpha"))
         arguments.check_parameters(alpha, query, "alpha", 1, 2)
     else:
         order = check_order(alpha)
-        omega = _OMEGAS.get(order, "")
-        if not omega:
+        if order not in _OMEGAS:
             orders = torch.full(shape[:3], order, dtype=torch.float64, device=query.device)
             tensors = tensors._replace(alpha=orders)
     number = 1 / math.sqrt(width) if scale is None else scale
@@ -228,5 +228,4 @@ def prepare(
         tensors = tensors._replace(span=span)
     if dropout_p > 0:
         tensors = tensors._replace(seed=torch.randint(1 << 62, ()))
-    engine = choose_engine(None, query, omega or "sparsemax")
-    return tensors, Numbers(float(number), float(dropout_p), omega, order, engine)
+    return tensors, Numbers(float(number), float(dropout_p), order)

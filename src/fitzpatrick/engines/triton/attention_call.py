@@ -25,11 +25,8 @@ class Tensors(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """What a call is told besides tensors; Ω, α and the scale unless these are tensors."""
+    """What a call is told besides tensors; α and the scale are 0 if they are tensors."""
 
     scale: float
     dropout_p: float
-    omega: str
     alpha: float
-    engine: str  # that computes rows of weights
-    is_fused: bool = False
