@@ -79,13 +79,12 @@ def _blocks(t: Tensors) -> Iterator[_Block]:
 def _part(t: Tensors, block: _Block) -> Tensors:
     """What a block is computed of, with places counted from its first key, or its gradients."""
     queries, keys, heads = block[:4], (*block[:2], block[4]), block[:3]
-    cuts = queries, keys, keys, block, heads, heads, heads
-    parts: list[Any] = []
-    for x, cut in zip(t[: len(cuts)], cuts, strict=True):
-        if x is not None:  # an axis of a mask may be broadcast
-            sizes = zip(cut, x.shape, strict=False)
-            x = x[tuple(part if size > 1 else slice(None) for part, size in sizes)]
-        parts.append(x)
+    of_mask: tuple[slice, ...] = block
+    if t.mask is not None:
+        sizes = zip(block, t.mask.shape, strict=True)
+        of_mask = tuple(part if size > 1 else slice(None) for part, size in sizes)
+    cuts = queries, keys, keys, of_mask, heads, heads, heads
+    parts = [None if x is None else x[cut] for x, cut in zip(t[:7], cuts, strict=True)]
     span = None if t.span is None else t.span[:, block[3]] - block[4].start
     return Tensors._make([*parts, span, t.seed])
 
@@ -157,13 +156,14 @@ def _allocate(t: Tensors) -> list[Tensor]:
 def _attend_in_blocks(t: Tensors, numbers: Numbers) -> list[Tensor]:
     """The output, and the largest weight of each query."""
     out, tops = _allocate(t)
+    call = link_of(t, numbers)
     for number, block in enumerate(_blocks(t)):
         part, queries = _part(t, block), block[:4]
         x, is_dead, shape = _below_top(part, numbers.scale)
         if numbers.alpha == 1:
             p = torch.softmax(x, -1)
         else:
-            p = link._solve(x, _orders(part), None, link_of(t, numbers))
+            p = link._solve(x, _orders(part), None, call)
         p = p.masked_fill_(is_dead, 0.0)
         tops[queries] = p.amax(-1).reshape(shape[:4])
         factor = _dropout_factor(t, numbers.dropout_p, number, p)
@@ -177,7 +177,7 @@ def _pull_back_in_blocks(
     upstream: Tensor, tops: Tensor, t: Tensors, numbers: Numbers, needed: Sequence[str]
 ) -> Tensors:
     """The gradients in the tensors that are needed."""
-    dtype = working_dtype(t.query)
+    dtype, call = working_dtype(t.query), link_of(t, numbers)
     zeros = {name: t.query.new_zeros(getattr(t, name).shape, dtype=dtype) for name in needed}
     totals = Tensors(**{**dict.fromkeys(Tensors._fields), **zeros})  # type: ignore[arg-type]
     for number, block in enumerate(_blocks(t)):
@@ -194,7 +194,7 @@ def _pull_back_in_blocks(
         d_p = (d_out @ widen(part.value).mT).reshape(x.shape)
         d_p = d_p if factor is None else d_p * factor
         with_alpha = total.alpha is not None
-        d_z, along_alpha = link._product(p, d_p, orders, link_of(t, numbers), with_alpha)
+        d_z, along_alpha = link._product(p, d_p, orders, call, with_alpha)
         if with_alpha and along_alpha is not None:
             total.alpha.add_(along_alpha.to(dtype).reshape(shape[:4]).sum(-1))
         d_z = d_z.reshape(shape)

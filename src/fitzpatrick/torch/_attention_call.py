@@ -102,31 +102,31 @@ def _as_mask(mask: Any, query: Tensor, shape: Sequence[int]) -> Tensor:
 
 def _as_window(window: Any, is_causal: bool) -> Window:
     """How many keys a query sees before and after its own place; None where that is no limit."""
-    left, right = None, None
-    if window is not None:
-        if not isinstance(window, (tuple, list)) or len(window) != 2:
-            raise TypeError(f"window must be a pair (left, right), got {window!r}")
-        left, right = (
-            None if x is None else arguments.as_integer(x, "window must hold integers or None")
-            for x in window
-        )
-        if (left is not None and left < 0) or (right is not None and right < 0):
-            raise ValueError(f"window must not be negative, got {tuple(window)!r}")
+    window = (None, None) if window is None else window
+    if not isinstance(window, (tuple, list)) or len(window) != 2:
+        raise TypeError(f"window must be a pair (left, right), got {window!r}")
+    left, right = (
+        None if x is None else arguments.as_integer(x, "window must hold integers or None")
+        for x in window
+    )
+    if (left or 0) < 0 or (right or 0) < 0:
+        raise ValueError(f"window must not be negative, got {tuple(window)!r}")
     return left, 0 if is_causal else right
 
 
-def _as_bounds(bounds: Any, name: str, length: int, query: Tensor) -> Tensor:
+def _as_bounds(bounds: Any, length: int, query: Tensor) -> Tensor:
     """Where documents begin and end; raise unless that covers the sequence."""
     is_integer = isinstance(bounds, Tensor) and bounds.dtype in (torch.int32, torch.int64)
     if not is_integer or bounds.ndim != 1 or bounds.shape[0] < 2:
-        raise TypeError(f"{name} must be a vector of at least two integers, got {bounds!r}")
+        raise TypeError(f"cu_seqlens must be a vector of at least two integers, got {bounds!r}")
     if bounds.device != query.device:
-        raise ValueError(f"query is on {query.device} and {name} on {bounds.device}")
+        raise ValueError(f"query is on {query.device} and cu_seqlens on {bounds.device}")
     if arguments.looks_at_values(None, bounds):
         numbers = bounds.tolist()
         if numbers[0] != 0 or numbers[-1] != length or numbers != sorted(numbers):
             raise ValueError(
-                f"{name} must rise from 0 to the length of the sequence, {length}, got {numbers}"
+                "cu_seqlens must rise from 0 to the length of the sequence, "
+                f"{length}, got {numbers}"
             )
     checked: Tensor = bounds.long()
     return checked
@@ -143,8 +143,8 @@ def _span(query: Tensor, n_keys: int, window: Window, cu_seqlens: Any, query_off
         pair = tuple(cu_seqlens) if is_pair else (cu_seqlens, cu_seqlens)
         if len(pair) != 2:
             raise TypeError("cu_seqlens must be a tensor, or a pair: for queries and for keys")
-        of_queries = _as_bounds(pair[0], "cu_seqlens", n, query)
-        of_keys = _as_bounds(pair[1], "cu_seqlens", n_keys, query)
+        of_queries = _as_bounds(pair[0], n, query)
+        of_keys = _as_bounds(pair[1], n_keys, query)
         if of_queries.shape != of_keys.shape:
             raise ValueError(
                 "cu_seqlens must have as many documents of queries as of keys, got "
@@ -196,36 +196,35 @@ def prepare(
     heads = key.shape[-3] if key.ndim > 2 else 1
     groups = (query.shape[-3] if query.ndim > 2 else 1) // max(1, heads)
     shape = math.prod(batches[:-1]), heads, groups, n, n_keys
-    tensors = Tensors(
-        query.reshape(*shape[:4], width),
-        key.reshape(shape[0], heads, *key.shape[-2:]),
-        value.reshape(shape[0], heads, *value.shape[-2:]),
-    )
-    order = 0.0
+    order, orders = 0.0, None
     if isinstance(alpha, Tensor):
-        tensors = tensors._replace(alpha=_by_head(alpha, query, shape, "alpha"))
+        orders = _by_head(alpha, query, shape, "alpha")
         arguments.check_parameters(alpha, query, "alpha", 1, 2)
     else:
         order = check_order(alpha)
         if order not in _OMEGAS:
             orders = torch.full(shape[:3], order, dtype=torch.float64, device=query.device)
-            tensors = tensors._replace(alpha=orders)
     number = 1 / math.sqrt(width) if scale is None else scale
     if isinstance(number, torch.SymFloat):  # a compiler's, which an operator does not take
         number = torch.ones((), dtype=torch.float64, device=query.device) * number
+    scales = None
     if isinstance(number, Tensor):
-        tensors = tensors._replace(scale=_by_head(number, query, shape, "scale"))
-        number = 0.0
+        number, scales = 0.0, _by_head(number, query, shape, "scale")
     elif isinstance(number, bool) or not isinstance(number, (int, float)):
         raise TypeError(f"scale must be a number, a tensor or None, got {scale!r}")
-    if attn_mask is not None:
-        tensors = tensors._replace(mask=_as_mask(attn_mask, query, shape))
-    if alibi_slopes is not None:
-        tensors = tensors._replace(slopes=_by_head(alibi_slopes, query, shape, "alibi_slopes"))
+    span = None
     if is_causal or any(x is not None for x in (window, cu_seqlens, alibi_slopes)):
         limits = _as_window(window, is_causal)
         span = _span(query, n_keys, limits, cu_seqlens, query_offset)
-        tensors = tensors._replace(span=span)
-    if dropout_p > 0:
-        tensors = tensors._replace(seed=torch.randint(1 << 62, ()))
+    tensors = Tensors(
+        query.reshape(*shape[:4], width),
+        key.reshape(shape[0], heads, *key.shape[-2:]),
+        value.reshape(shape[0], heads, *value.shape[-2:]),
+        None if attn_mask is None else _as_mask(attn_mask, query, shape),
+        orders,
+        scales,
+        None if alibi_slopes is None else _by_head(alibi_slopes, query, shape, "alibi_slopes"),
+        span,
+        torch.randint(1 << 62, ()) if dropout_p > 0 else None,
+    )
     return tensors, Numbers(float(number), float(dropout_p), order)

@@ -46,8 +46,8 @@ def _as_kept(
     if mask.dtype != torch.bool and not mask.dtype.is_floating_point:
         kinds = "boolean, True where a key is left out, or numbers that are added to the scores"
         raise TypeError(f"{name} must be {kinds}, got {mask.dtype}")
-    shaped: Tensor = mask.reshape(shape)
-    return ~shaped if shaped.dtype == torch.bool else shaped
+    shaped: Tensor = ~mask if mask.dtype == torch.bool else mask
+    return shaped.reshape(shape)
 
 
 def _merge(one: Tensor | None, other: Tensor | None) -> Tensor | None:
