@@ -67,10 +67,8 @@ class KeyPages:
         check_shapes(key, key, value, False)
         self.page_size = size
         self._length = 0
-        self._batches = key.shape[:-3]
-        heads = key.shape[-3] if key.ndim > 2 else 1
-        self._is_matrix = key.ndim == 2
-        lead = math.prod(self._batches), heads
+        self._lead = key.shape[:-2]
+        lead = math.prod(key.shape[:-3]), key.shape[-3] if key.ndim > 2 else 1
         self._key = key.new_empty(*lead, 0, size, key.shape[-1])  # (B, K, pages, page, E)
         self._value = value.new_empty(*lead, 0, size, value.shape[-1])
         # of each page the highest and the lowest entries, and the largest without their signs
@@ -101,7 +99,7 @@ class KeyPages:
 
     def _joined(self, pages: Tensor) -> Tensor:
         rows = pages.flatten(2, 3)[:, :, : self._length]
-        return rows[0, 0] if self._is_matrix else rows.reshape(*self._batches, *rows.shape[1:])
+        return rows.reshape(*self._lead, *rows.shape[2:])
 
     @torch.no_grad()
     def append(self, key: Tensor, value: Tensor) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 class Tensors(NamedTuple):
-    """The tensors of a call."""
+    """The tensors of a call, or of a block of its scores, or their gradients."""
 
     query: Tensor  # (B, K, G, L, E)
     key: Tensor  # (B, K, S, E)
