@@ -55,7 +55,7 @@ def check_shapes(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) ->
             "value must have the heads and the length of key, whose shape is "
             f"{tuple(key.shape)}, got {tuple(value.shape)}"
         )
-    heads = [x.shape[-3] if x.ndim > 2 else 1 for x in (query, key)]
+    heads = [(1, *x.shape)[-3] for x in (query, key)]
     if heads[0] == heads[1]:
         return
     if not enable_gqa:
@@ -139,8 +139,7 @@ def _span(query: Tensor, n_keys: int, window: Window, cu_seqlens: Any, query_off
     level = places + query_offset
     start, end = torch.zeros_like(places), torch.full_like(places, n_keys)
     if cu_seqlens is not None:
-        is_pair = isinstance(cu_seqlens, (tuple, list))
-        pair = tuple(cu_seqlens) if is_pair else (cu_seqlens, cu_seqlens)
+        pair = cu_seqlens if isinstance(cu_seqlens, (tuple, list)) else (cu_seqlens, cu_seqlens)
         if len(pair) != 2:
             raise TypeError("cu_seqlens must be a tensor, or a pair: for queries and for keys")
         of_queries = _as_bounds(pair[0], n, query)
@@ -191,11 +190,9 @@ def prepare(
     if not 0 <= dropout_p <= 1:
         raise ValueError(f"dropout_p must be between 0 and 1, got {dropout_p}")
     query_offset = arguments.as_integer(query_offset, "query_offset must be an integer")
-    *batches, n, width = query.shape
-    n_keys = key.shape[-2]
-    heads = key.shape[-3] if key.ndim > 2 else 1
-    groups = (query.shape[-3] if query.ndim > 2 else 1) // max(1, heads)
-    shape = math.prod(batches[:-1]), heads, groups, n, n_keys
+    query_heads, heads = ((1, *x.shape)[-3] for x in (query, key))
+    n, n_keys, width = query.shape[-2], key.shape[-2], key.shape[-1]
+    shape = math.prod(query.shape[:-3]), heads, query_heads // max(1, heads), n, n_keys
     order, orders = 0.0, None
     if isinstance(alpha, Tensor):
         orders = _by_head(alpha, query, shape, "alpha")
@@ -218,8 +215,8 @@ def prepare(
         span = _span(query, n_keys, limits, cu_seqlens, query_offset)
     tensors = Tensors(
         query.reshape(*shape[:4], width),
-        key.reshape(shape[0], heads, *key.shape[-2:]),
-        value.reshape(shape[0], heads, *value.shape[-2:]),
+        key.reshape(*shape[:2], *key.shape[-2:]),
+        value.reshape(*shape[:2], *value.shape[-2:]),
         None if attn_mask is None else _as_mask(attn_mask, query, shape),
         orders,
         scales,

@@ -68,7 +68,8 @@ class KeyPages:
         self.page_size = size
         self._length = 0
         self._lead = key.shape[:-2]
-        lead = math.prod(key.shape[:-3]), key.shape[-3] if key.ndim > 2 else 1
+        *batches, heads, _, _ = [1, *key.shape]
+        lead = math.prod(batches), heads
         self._key = key.new_empty(*lead, 0, size, key.shape[-1])  # (B, K, pages, page, E)
         self._value = value.new_empty(*lead, 0, size, value.shape[-1])
         # of each page the highest and the lowest entries, and the largest without their signs
