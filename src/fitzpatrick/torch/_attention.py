@@ -205,7 +205,7 @@ def _pull_back_in_blocks(
         d_z, query = d_z.flatten(2, 3), widen(part.query)
         along_keys = (d_z @ widen(part.key)).reshape(query.shape)
         if total.scale is not None:
-            total.scale.add_((along_keys * query).sum((-1, -2)))
+            total.scale.add_((along_keys * query).sum(-1).sum(-1))
         factors = numbers.scale if part.scale is None else part.scale[..., None, None].to(dtype)
         if total.query is not None:
             total.query.copy_(along_keys * factors)
