@@ -74,7 +74,7 @@ def live_share(q: Any, k: Any) -> float:
     """The share of blocks of the kernels that have a weight at α = 1.5, among those seen."""
     from fitzpatrick.engines.triton.attention_launch import fused_forward, plan_for
     from fitzpatrick.torch._attention_call import prepare
-    from fitzpatrick.torch._fused_attention import as_fused
+    from fitzpatrick.torch._entmax_attention import as_fused
 
     n = q.shape[-2]
     t, numbers = as_fused(*prepare(q, k, k, is_causal=n != FULL_LENGTH))

@@ -225,7 +225,7 @@ def attentions():
         rows = torch.empty(1, 1, 1, 1, width, dtype=dtype, device="meta")
         t = Tensors(rows, rows[0], rows[0], **bias)
         launch = getattr(attention_launch.plan_for(t), kernels[kernel])
-        options = attention_launch.options_of(t, Numbers(1.0, 0.0, "", alpha, ""), launch.stages)
+        options = attention_launch.options_of(t, Numbers(1.0, 0.0, alpha), launch.stages)
         types = dict.fromkeys(("scale", "tolerance"), "fp32")
         types |= {"marks": "*i8", "words": "*i32", "live": "*i32"}
         types |= {"mask": mask, "mask_starts": "*i64" if "mask" in bias else "*fp32"}

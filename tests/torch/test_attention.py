@@ -15,6 +15,7 @@ from torch.func import grad, jvp, vmap
 
 from fitzpatrick.torch import _attention as attention
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
+from fitzpatrick.torch._attention_call import prepare
 
 
 @pytest.fixture
@@ -146,6 +147,18 @@ def test_the_backward_pass_keeps_no_scores():
         F.entmax_attention(q, k, v, is_causal=True)
     # queries, keys, values, the largest weights, and three numbers for each place
     assert sum(kept) == 3 * q.numel() + 2 * 300 + 3 * 300
+
+
+@pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"window": (5, 2)}])
+def test_scores_are_held_in_blocks_of_bounded_size(options, small_blocks):
+    q, k = torch.zeros(2, 6, 17, 4), torch.zeros(2, 3, 17, 4)
+    tensors, _ = prepare(q, k, k, enable_gqa=True, **options)
+    held = torch.zeros(2, 3, 2, 17, 17, dtype=torch.int64)
+    for block in attention._blocks(tensors):
+        part = held[block]
+        part += 1
+        assert part.numel() <= attention._CPU_BLOCK or part.shape[3] == 1
+    assert held.max() == 1
 
 
 def test_compiles_once_for_all_lengths():

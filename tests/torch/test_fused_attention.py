@@ -12,7 +12,7 @@ pytest.importorskip("triton", reason="the kernels need the package triton")
 from fitzpatrick.engines.triton.attention_launch import fused_forward
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 from fitzpatrick.torch._attention_call import prepare
-from fitzpatrick.torch._fused_attention import as_fused, is_roomy
+from fitzpatrick.torch._entmax_attention import as_fused, is_roomy
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 

@@ -11,6 +11,7 @@ from .._validation import check_order
 from ..engines.triton.attention_call import Numbers, Tensors
 from . import _arguments as arguments
 from ._engines import choose_engine
+from ._entmax import EntmaxCall
 
 # The regularizers of orders that have kernels or closed forms of their own.
 _OMEGAS = {1.0: "logistic", 1.5: "entmax15", 2.0: "sparsemax"}
@@ -18,13 +19,11 @@ _OMEGAS = {1.0: "logistic", 1.5: "entmax15", 2.0: "sparsemax"}
 Window = tuple[int | None, int | None]
 
 
-def _as_one_dtype(*tensors: Any) -> Any:
-    """Queries, keys and values in autocast's dtype where that is at work."""
-    query = tensors[0]
-    if not (isinstance(query, Tensor) and arguments.is_autocast(query)):
-        return tensors
-    dtype = torch.get_autocast_dtype(query.device.type)
-    return tuple(x.to(dtype) if x.dtype != torch.float64 else x for x in tensors)
+def link_of(t: Tensors, numbers: Numbers) -> EntmaxCall:
+    """The link of rows of scores."""
+    omega = _OMEGAS.get(numbers.alpha, "")
+    engine = choose_engine(None, t.query, omega or "sparsemax")
+    return EntmaxCall(omega, numbers.alpha, engine)
 
 
 def check_shapes(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> None:
@@ -56,7 +55,7 @@ def check_shapes(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) ->
             "value must have the heads and the length of key, whose shape is "
             f"{tuple(key.shape)}, got {tuple(value.shape)}"
         )
-    heads = [x.shape[-3] if x.ndim > 2 else 1 for x in (query, key)]
+    heads = [(1, *x.shape)[-3] for x in (query, key)]
     if heads[0] == heads[1]:
         return
     if not enable_gqa:
@@ -91,7 +90,7 @@ def _as_mask(mask: Any, query: Tensor, shape: Sequence[int]) -> Tensor:
         raise ValueError(f"query is on {query.device} and attn_mask on {mask.device}")
     full = *query.shape[:-1], shape[-1]
     arguments.expand_to(mask, full, "attn_mask", "the shape of the scores")
-    mask = mask[(None,) * (len(full) - mask.ndim)] if mask.ndim < len(full) else mask
+    mask = mask[(None,) * (len(full) - mask.ndim)]
     *lead, n, s = mask.shape
     batches, heads = (lead[:-1], lead[-1]) if lead else ([], 1)
     if any(size > 1 for size in batches):
@@ -103,31 +102,31 @@ def _as_mask(mask: Any, query: Tensor, shape: Sequence[int]) -> Tensor:
 
 def _as_window(window: Any, is_causal: bool) -> Window:
     """How many keys a query sees before and after its own place; None where that is no limit."""
-    left, right = None, None
-    if window is not None:
-        if not isinstance(window, (tuple, list)) or len(window) != 2:
-            raise TypeError(f"window must be a pair (left, right), got {window!r}")
-        left, right = (
-            None if x is None else arguments.as_integer(x, "window must hold integers or None")
-            for x in window
-        )
-        if (left is not None and left < 0) or (right is not None and right < 0):
-            raise ValueError(f"window must not be negative, got {tuple(window)!r}")
+    window = (None, None) if window is None else window
+    if not isinstance(window, (tuple, list)) or len(window) != 2:
+        raise TypeError(f"window must be a pair (left, right), got {window!r}")
+    left, right = (
+        None if x is None else arguments.as_integer(x, "window must hold integers or None")
+        for x in window
+    )
+    if (left or 0) < 0 or (right or 0) < 0:
+        raise ValueError(f"window must not be negative, got {tuple(window)!r}")
     return left, 0 if is_causal else right
 
 
-def _as_bounds(bounds: Any, name: str, length: int, query: Tensor) -> Tensor:
+def _as_bounds(bounds: Any, length: int, query: Tensor) -> Tensor:
     """Where documents begin and end; raise unless that covers the sequence."""
     is_integer = isinstance(bounds, Tensor) and bounds.dtype in (torch.int32, torch.int64)
     if not is_integer or bounds.ndim != 1 or bounds.shape[0] < 2:
-        raise TypeError(f"{name} must be a vector of at least two integers, got {bounds!r}")
+        raise TypeError(f"cu_seqlens must be a vector of at least two integers, got {bounds!r}")
     if bounds.device != query.device:
-        raise ValueError(f"query is on {query.device} and {name} on {bounds.device}")
+        raise ValueError(f"query is on {query.device} and cu_seqlens on {bounds.device}")
     if arguments.looks_at_values(None, bounds):
         numbers = bounds.tolist()
         if numbers[0] != 0 or numbers[-1] != length or numbers != sorted(numbers):
             raise ValueError(
-                f"{name} must rise from 0 to the length of the sequence, {length}, got {numbers}"
+                "cu_seqlens must rise from 0 to the length of the sequence, "
+                f"{length}, got {numbers}"
             )
     checked: Tensor = bounds.long()
     return checked
@@ -140,12 +139,11 @@ def _span(query: Tensor, n_keys: int, window: Window, cu_seqlens: Any, query_off
     level = places + query_offset
     start, end = torch.zeros_like(places), torch.full_like(places, n_keys)
     if cu_seqlens is not None:
-        is_pair = isinstance(cu_seqlens, (tuple, list))
-        pair = tuple(cu_seqlens) if is_pair else (cu_seqlens, cu_seqlens)
+        pair = cu_seqlens if isinstance(cu_seqlens, (tuple, list)) else (cu_seqlens, cu_seqlens)
         if len(pair) != 2:
             raise TypeError("cu_seqlens must be a tensor, or a pair: for queries and for keys")
-        of_queries = _as_bounds(pair[0], "cu_seqlens", n, query)
-        of_keys = _as_bounds(pair[1], "cu_seqlens", n_keys, query)
+        of_queries = _as_bounds(pair[0], n, query)
+        of_keys = _as_bounds(pair[1], n_keys, query)
         if of_queries.shape != of_keys.shape:
             raise ValueError(
                 "cu_seqlens must have as many documents of queries as of keys, got "
@@ -177,7 +175,6 @@ def prepare(
     is_causal: bool = False,
     scale: float | Tensor | None = None,
     enable_gqa: bool = False,
-    *,
     alpha: float | Tensor = 1.5,
     window: Window | None = None,
     cu_seqlens: Tensor | tuple[Tensor, Tensor] | None = None,
@@ -185,48 +182,46 @@ def prepare(
     query_offset: int = 0,
 ) -> tuple[Tensors, Numbers]:
     """The arguments of :func:`entmax_attention`, checked, for the operators."""
-    query, key, value = _as_one_dtype(query, key, value)
+    given: tuple[Any, ...] = query, key, value
+    query, key, value = (
+        x.to(arguments.product_dtype(x)) if isinstance(x, Tensor) else x for x in given
+    )
     check_shapes(query, key, value, enable_gqa)
     if not 0 <= dropout_p <= 1:
         raise ValueError(f"dropout_p must be between 0 and 1, got {dropout_p}")
     query_offset = arguments.as_integer(query_offset, "query_offset must be an integer")
-    *batches, n, width = query.shape
-    n_keys = key.shape[-2]
-    heads = key.shape[-3] if key.ndim > 2 else 1
-    groups = (query.shape[-3] if query.ndim > 2 else 1) // max(1, heads)
-    shape = math.prod(batches[:-1]), heads, groups, n, n_keys
-    tensors = Tensors(
-        query.reshape(*shape[:4], width),
-        key.reshape(shape[0], heads, *key.shape[-2:]),
-        value.reshape(shape[0], heads, *value.shape[-2:]),
-    )
-    order, omega = 0.0, ""
+    query_heads, heads = ((1, *x.shape)[-3] for x in (query, key))
+    n, n_keys, width = query.shape[-2], key.shape[-2], key.shape[-1]
+    shape = math.prod(query.shape[:-3]), heads, query_heads // max(1, heads), n, n_keys
+    order, orders = 0.0, None
     if isinstance(alpha, Tensor):
-        tensors = tensors._replace(alpha=_by_head(alpha, query, shape, "alpha"))
+        orders = _by_head(alpha, query, shape, "alpha")
         arguments.check_parameters(alpha, query, "alpha", 1, 2)
     else:
         order = check_order(alpha)
-        omega = _OMEGAS.get(order, "")
-        if not omega:
+        if order not in _OMEGAS:
             orders = torch.full(shape[:3], order, dtype=torch.float64, device=query.device)
-            tensors = tensors._replace(alpha=orders)
     number = 1 / math.sqrt(width) if scale is None else scale
     if isinstance(number, torch.SymFloat):  # a compiler's, which an operator does not take
         number = torch.ones((), dtype=torch.float64, device=query.device) * number
+    scales = None
     if isinstance(number, Tensor):
-        tensors = tensors._replace(scale=_by_head(number, query, shape, "scale"))
-        number = 0.0
+        number, scales = 0.0, _by_head(number, query, shape, "scale")
     elif isinstance(number, bool) or not isinstance(number, (int, float)):
         raise TypeError(f"scale must be a number, a tensor or None, got {scale!r}")
-    if attn_mask is not None:
-        tensors = tensors._replace(mask=_as_mask(attn_mask, query, shape))
-    if alibi_slopes is not None:
-        tensors = tensors._replace(slopes=_by_head(alibi_slopes, query, shape, "alibi_slopes"))
+    span = None
     if is_causal or any(x is not None for x in (window, cu_seqlens, alibi_slopes)):
         limits = _as_window(window, is_causal)
         span = _span(query, n_keys, limits, cu_seqlens, query_offset)
-        tensors = tensors._replace(span=span)
-    if dropout_p > 0:
-        tensors = tensors._replace(seed=torch.randint(1 << 62, ()))
-    engine = choose_engine(None, query, omega or "sparsemax")
-    return tensors, Numbers(float(number), float(dropout_p), omega, order, engine)
+    tensors = Tensors(
+        query.reshape(*shape[:4], width),
+        key.reshape(*shape[:2], *key.shape[-2:]),
+        value.reshape(*shape[:2], *value.shape[-2:]),
+        None if attn_mask is None else _as_mask(attn_mask, query, shape),
+        orders,
+        scales,
+        None if alibi_slopes is None else _by_head(alibi_slopes, query, shape, "alibi_slopes"),
+        span,
+        torch.randint(1 << 62, ()) if dropout_p > 0 else None,
+    )
+    return tensors, Numbers(float(number), float(dropout_p), order)

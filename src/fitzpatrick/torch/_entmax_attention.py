@@ -3,17 +3,62 @@
 The function is public in :mod:`fitzpatrick.torch.functional`.
 """
 
-from typing import Any
-
 import torch
 import torch.nn.functional as nn
 from torch import Tensor
 
+from ..engines.triton.attention_call import Numbers, Tensors
 from . import _arguments as arguments
+from . import _graphs as graphs
 from ._attention import attend, attend_densely
 from ._attention_call import Window, prepare
 from ._engines import check_engine, check_triton, has_triton
-from ._fused_attention import as_fused, is_roomy, missing_for
+
+_MAX_WIDTH = 256  # that the kernels are compiled for
+# NVIDIA GPUs where a program has 160 KiB of shared memory, which kernels for that width need
+_ROOMY = ((8, 0), (9, 0), (10, 0), (10, 3))
+
+
+@graphs.constant
+def is_roomy(index: int | None) -> bool:
+    """True if a GPU has room for the kernels of all widths."""
+    return torch.version.hip is None and torch.cuda.get_device_capability(index) in _ROOMY
+
+
+def _missing_for(t: Tensors, numbers: Numbers) -> list[str]:
+    """What a call asks for that the kernels do not have."""
+    width, dtype = max(t.query.shape[-1], t.value.shape[-1]), t.query.dtype
+    is_recorded = torch.is_grad_enabled()
+    missing = {
+        "gradient of attn_mask": is_recorded and t.mask is not None and t.mask.requires_grad,
+        "gradient of alibi_slopes": is_recorded and t.slopes is not None and t.slopes.requires_grad,
+        "a scale of zero": t.scale is None and numbers.scale == 0,
+        "dropout_p": numbers.dropout_p > 0,
+        "alpha other than 1.5 and 2": numbers.alpha not in (1.5, 2.0),
+        "float64": dtype == torch.float64,
+        f"widths above {_MAX_WIDTH}": width > _MAX_WIDTH,
+        "single precision with widths above 128": dtype == torch.float32 and width > 128,
+        "transforms of torch.func": arguments.is_transformed(),
+        "empty sequences": t.query.numel() == 0 or t.value.numel() == 0,
+    }
+    return [name for name, is_missing in missing.items() if is_missing]
+
+
+def as_fused(t: Tensors, numbers: Numbers) -> tuple[Tensors, Numbers]:
+    """A call in the form that the kernels take: contiguous, with a span and no negative scales."""
+    n, n_keys, query, scale = t.query.shape[3], t.key.shape[2], t.query, t.scale
+    if t.span is None:
+        ends = torch.full((n,), n_keys, dtype=torch.int32, device=query.device)
+        span = torch.stack([torch.zeros_like(ends), torch.zeros_like(ends), ends])
+    else:
+        # documents on a GPU are not validated, and kernels read where they are told
+        span = torch.cat([t.span[:1], t.span[1:].clamp(0, n_keys)]).int()
+    if scale is not None:
+        sign = torch.where(scale < 0, -1, 1).detach()
+        query, scale = query * sign[..., None, None].to(query.dtype), scale * sign
+        numbers = numbers._replace(scale=1.0)
+    query, key, value = (x.contiguous() for x in (query, t.key, t.value))
+    return t._replace(query=query, key=key, value=value, scale=scale, span=span), numbers
 
 
 def entmax_attention(
@@ -84,28 +129,21 @@ def entmax_attention(
         tensor([[[1., 0., 0.]]])
     """
     check_engine(engine)
-    options: dict[str, Any] = {
-        "alpha": alpha,
-        "window": window,
-        "cu_seqlens": cu_seqlens,
-        "alibi_slopes": alibi_slopes,
-        "query_offset": query_offset,
-    }
+    options = alpha, window, cu_seqlens, alibi_slopes, query_offset
     tensors, numbers = prepare(
-        query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, **options
+        query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, *options
     )
-    is_asked = engine == "triton"
+    is_asked, is_fused = engine == "triton", False
     if is_asked:
         check_triton(query, "sparsemax", True)
     if is_asked or (engine is None and has_triton(query) and is_roomy(query.device.index)):
-        missing = missing_for(tensors, numbers)
+        missing = _missing_for(tensors, numbers)
         if is_asked and missing:
             raise ValueError(
                 f'entmax_attention with engine="triton" has no {", ".join(missing)}; use '
                 "engine=None"
             )
-        if not missing:
-            tensors, numbers = as_fused(tensors, numbers)
+        is_fused = not missing
     has_extras = any(x is not None for x in (window, cu_seqlens, alibi_slopes))
     is_masked_twice = is_causal and (attn_mask is not None or query_offset != 0)
     if numbers.alpha == 1 and not (has_extras or is_masked_twice or isinstance(scale, Tensor)):
@@ -121,5 +159,6 @@ def entmax_attention(
     if arguments.is_transformed():
         out = attend_densely(tensors, numbers)[0]
     else:
-        out = attend(tensors, numbers)
+        call = as_fused(tensors, numbers) if is_fused else (tensors, numbers)
+        out = attend(*call, is_fused)
     return out.reshape(*query.shape[:-1], value.shape[-1])

@@ -16,8 +16,7 @@ from torch import Tensor
 
 from . import _arguments as arguments
 from . import _entmax as link
-from ._attention import link_of
-from ._attention_call import check_shapes, prepare
+from ._attention_call import check_shapes, link_of, prepare
 from ._entmax import EntmaxCall
 from ._reference import widen
 from ._targets import working_dtype
@@ -68,10 +67,9 @@ class KeyPages:
         check_shapes(key, key, value, False)
         self.page_size = size
         self._length = 0
-        self._batches = key.shape[:-3]
-        heads = key.shape[-3] if key.ndim > 2 else 1
-        self._is_matrix = key.ndim == 2
-        lead = math.prod(self._batches), heads
+        self._lead = key.shape[:-2]
+        *batches, heads, _, _ = [1, *key.shape]
+        lead = math.prod(batches), heads
         self._key = key.new_empty(*lead, 0, size, key.shape[-1])  # (B, K, pages, page, E)
         self._value = value.new_empty(*lead, 0, size, value.shape[-1])
         # of each page the highest and the lowest entries, and the largest without their signs
@@ -102,7 +100,7 @@ class KeyPages:
 
     def _joined(self, pages: Tensor) -> Tensor:
         rows = pages.flatten(2, 3)[:, :, : self._length]
-        return rows[0, 0] if self._is_matrix else rows.reshape(*self._batches, *rows.shape[1:])
+        return rows.reshape(*self._lead, *rows.shape[2:])
 
     @torch.no_grad()
     def append(self, key: Tensor, value: Tensor) -> None:
@@ -119,9 +117,8 @@ class KeyPages:
         self._length += n
         self._reserve(self.n_pages)
         for pages, rows in ((self._key, key), (self._value, value)):
-            joined = pages.flatten(2, 3)
-            part = joined[:, :, start : start + n]
-            part.copy_(rows.detach().reshape(part.shape))
+            part = pages.flatten(2, 3)[:, :, start : start + n]
+            part.copy_(rows.reshape(part.shape))
         first = start // size
         touched = self._key[:, :, first : self.n_pages]
         places = torch.arange(first * size, self.n_pages * size, device=key.device)
@@ -183,7 +180,7 @@ class KeyPages:
                 scaled.flatten(0, -2),
                 ends,
                 None if t.alpha is None else t.alpha.flatten().repeat_interleave(n),
-                link_of(numbers),
+                link_of(t, numbers),
             )
             bounds = self._bounds(scaled.flatten(2, 3)).reshape(heads * n, n_pages)
             firsts = torch.arange(n_pages, device=device) * self.page_size
@@ -247,8 +244,8 @@ class _Search(NamedTuple):
         """Scores of the keys of pages (rows, pages), −∞ of those that are not seen."""
         size = self.key.shape[2]
         products = [
-            (keys.to(self.query.dtype) @ self.query[part, :, None])[..., 0]
-            for part, keys in self._gathered(self.key, rows, pages)
+            (keys @ query[..., None])[..., 0]
+            for keys, query in self._gathered(self.key, rows, pages, self.query[rows])
         ]
         places = pages[..., None] * size + torch.arange(size, device=pages.device)
         is_hidden = places.flatten(1) >= self.ends[rows, None]
@@ -256,18 +253,17 @@ class _Search(NamedTuple):
 
     def _outputs(self, rows: Tensor, weights: Tensor, pages: Tensor) -> Tensor:
         """Σpv of rows; values without a weight may be anything."""
-        sums, start = [], 0
-        for part, values in self._gathered(self.value, rows, pages):
-            p = weights[start : start + len(part)]
-            start += len(part)
-            values = values.to(p.dtype).masked_fill(p[..., None] == 0, 0)
+        sums = []
+        for values, p in self._gathered(self.value, rows, pages, weights):
+            values = values.masked_fill(p[..., None] == 0, 0)
             sums.append((p[:, None] @ values)[:, 0])
         return torch.cat(sums)
 
     def _gathered(
-        self, cache: Tensor, rows: Tensor, pages: Tensor
+        self, cache: Tensor, rows: Tensor, pages: Tensor, numbers: Tensor
     ) -> Iterator[tuple[Tensor, Tensor]]:
-        """Some of the rows, and what the cache holds at their pages."""
+        """What the cache holds at the pages of some rows, and the numbers of these rows."""
         step = max(1, _MAX_ENTRIES // max(1, pages.shape[1] * cache[0, 0].numel()))
-        for part, at in zip(torch.split(rows, step), torch.split(pages, step), strict=True):
-            yield part, widen(cache[self.heads[part, None], at].flatten(1, 2))
+        parts = (torch.split(x, step) for x in (self.heads[rows, None], pages, numbers))
+        for heads, at, of_rows in zip(*parts, strict=True):
+            yield widen(cache[heads, at].flatten(1, 2)), of_rows

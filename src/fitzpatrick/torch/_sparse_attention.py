@@ -46,24 +46,19 @@ def _as_kept(
     if mask.dtype != torch.bool and not mask.dtype.is_floating_point:
         kinds = "boolean, True where a key is left out, or numbers that are added to the scores"
         raise TypeError(f"{name} must be {kinds}, got {mask.dtype}")
-    shaped: Tensor = mask.reshape(shape)
-    return ~shaped if shaped.dtype == torch.bool else shaped
+    shaped: Tensor = ~mask if mask.dtype == torch.bool else mask
+    return shaped.reshape(shape)
 
 
-def _merge(one: Tensor | None, other: Tensor | None, dtype: torch.dtype) -> Tensor | None:
+def _merge(one: Tensor | None, other: Tensor | None) -> Tensor | None:
     """Both masks: boolean ones as one boolean, else as numbers that are added to the scores."""
     if one is None or other is None:
         return other if one is None else one
-    if one.dtype == other.dtype == torch.bool:
-        return one & other
-    masks = (one, other)
-    first, second = (
-        torch.zeros((), dtype=dtype, device=x.device).masked_fill(~x, -math.inf)
-        if x.dtype == torch.bool
-        else x
-        for x in masks
-    )
-    return first + second
+    if other.dtype == torch.bool:
+        one, other = other, one
+    if one.dtype != torch.bool:
+        return one + other
+    return one & other if other.dtype == torch.bool else torch.where(one, other, -math.inf)
 
 
 class SparseAttention(nn.MultiheadAttention):
@@ -198,11 +193,11 @@ class SparseAttention(nn.MultiheadAttention):
         mask = _as_kept(attn_mask, expected, (*rows, length, n_keys), "attn_mask")
         padded = [(n, n_keys)] if is_batched else [(n_keys,)]
         padding = _as_kept(key_padding_mask, padded, (n, 1, 1, n_keys), "key_padding_mask")
-        mask = _merge(mask, padding, q.dtype)
+        mask = _merge(mask, padding)
         window = self.window
         if added and (is_causal or window is not None):  # what was added is seen by all
             seen = seen_keys(q, n_keys, window, is_causal)
-            mask, window, is_causal = _merge(mask, seen[None, None], q.dtype), None, False
+            mask, window, is_causal = _merge(mask, seen[None, None]), None, False
         if added and mask is not None:
             mask = nn_functional.pad(mask, (0, added), value=mask.dtype == torch.bool)
         q, k, v = (

@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 class Tensors(NamedTuple):
-    """The tensors of a call."""
+    """The tensors of a call, or of a block of its scores, or their gradients."""
 
     query: Tensor  # (B, K, G, L, E)
     key: Tensor  # (B, K, S, E)
@@ -25,11 +25,8 @@ class Tensors(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """What a call is told besides tensors; Ω, α and the scale unless these are tensors."""
+    """What a call is told besides tensors; α and the scale are 0 if they are tensors."""
 
     scale: float
     dropout_p: float
-    omega: str
     alpha: float
-    engine: str  # that computes rows of weights
-    is_fused: bool = False

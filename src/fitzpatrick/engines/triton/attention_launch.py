@@ -24,8 +24,6 @@ from .attention_call import Numbers, Tensors
 from .launch import on_device
 from .plan import KernelOptions
 
-# the default of fused multiply-adds changes between versions of Triton
-_FUSED = {"enable_fp_fusion": True}
 # Errors of the size of their squares are rounded away.
 _TOLERANCES = {torch.bfloat16: 0.08, torch.float16: 0.02, torch.float32: 1e-4}
 
@@ -56,7 +54,8 @@ class _Launch(NamedTuple):
     @property
     def options(self) -> dict[str, Any]:
         """What Triton's compiler is told."""
-        options = {"num_warps": self.num_warps, **_FUSED}
+        # the default of fused multiply-adds changes between versions of Triton
+        options = {"num_warps": self.num_warps, "enable_fp_fusion": True}
         return options if self.maxnreg is None else options | {"maxnreg": self.maxnreg}
 
     def count_for(self, device: torch.device, n_items: int) -> int:
@@ -238,15 +237,13 @@ def fused_forward(t: Tensors, numbers: Numbers) -> list[Tensor]:
     return [out, *state]
 
 
-def fused_backward(
-    upstream: Tensor, found: list[Tensor], t: Tensors, numbers: Numbers
-) -> dict[str, Tensor]:
+def fused_backward(upstream: Tensor, found: list[Tensor], t: Tensors, numbers: Numbers) -> Tensors:
     """The gradients in query, key and value, and in the scale if that is a tensor."""
     out, *state = found
     plan, (n_query_blocks, n_blocks) = plan_for(t), _count_blocks(t)
     n_heads, n_key_heads = t.query.shape[:3].numel(), t.key.shape[:2].numel()
     by_query, by_key, by_value = (torch.empty_like(x) for x in t[:3])
-    by_scale = torch.empty_like(state[0])
+    by_scale: Any = torch.empty_like(state[0])
     shared = {
         **_arguments(t, numbers, state),
         "upstream": upstream.contiguous(),
@@ -272,6 +269,6 @@ def fused_backward(
                 o=options_of(t, numbers, launch.stages),
                 **launch.options,
             )
-    totals = {"query": by_query if numbers.scale > 0 else -by_query}
-    totals |= {"key": by_key, "value": by_value}
-    return totals if t.scale is None else totals | {"scale": by_scale.sum(-1).to(t.scale.dtype)}
+    by_query = by_query if numbers.scale > 0 else -by_query
+    by_scale = None if t.scale is None else by_scale.sum(-1)
+    return Tensors(by_query, by_key, by_value, scale=by_scale)
