@@ -50,8 +50,10 @@ def test_kernels_in_half_precision(dtype, scale):
     found = value_and_gradients([q, k, v], weights, engine="triton", **options)
     for one, other in zip(found, exact, strict=True):
         assert one.dtype == dtype
-        # weights and gradients of scores are rounded before their products, and these once more
-        bound = 4 * torch.finfo(dtype).eps * max(1.0, float(other.abs().max()))
+        # weights and gradients of scores are rounded before their products, and these once more;
+        # the scale's gradient is the sum of those of 40 queries
+        n_parts = 40 if other.numel() == 1 else 1
+        bound = 4 * torch.finfo(dtype).eps * n_parts * max(1.0, float(other.abs().max()))
         torch.testing.assert_close(one.double(), other, rtol=0, atol=bound)
 
 

@@ -5,8 +5,8 @@ their sum f(τ) is one at the root, its slope is −2Σd or −Σd, with d = (t 
 positive. A program has a block of queries at a time.
 
 1. A *scan* of all keys finds the largest scores, and guesses τ: f and its slope stand for the keys
-   seen so far, and where f is above one, τ rises by the model f ∝ (τ₁ − τ)^m, which they determine.
-   Blocks of keys are marked unless they lie below the guess by a margin.
+   seen so far, and where f is above one, τ rises by the model f ∝ (top − τ)^m, whose m they
+   determine. Blocks of keys are marked unless they lie below the guess by a margin.
 2. The sums over marked blocks are exact at the guess. A Newton step on a convex function of τ is a
    lower bound, and the model is a better guess, with an error of about the square of the last step.
    Should the bound not cover what was left unmarked, all blocks are marked.
@@ -35,6 +35,8 @@ _MARGIN, _LOWER = tl.constexpr(0.125), tl.constexpr(0.08)
 # The relative error of scores in single precision, with room for that of their bound.
 _SLACK = tl.constexpr(1e-6)
 _MAX_STEPS, _MAX_OUTPUTS = tl.constexpr(24), tl.constexpr(3)
+# Of the model of f beside the largest score.
+_MAX_EXPONENT = tl.constexpr(60.0)
 # What does not change the compiled code, so that a new length needs none.
 _SIZES = ["n", "n_keys", "groups", "n_words", "n_items", "n_heads", "n_key_heads", "n_query_blocks"]
 _SIZES += ["n_scratch", "mask_stride"]
@@ -139,13 +141,18 @@ def _terms(s, power: tl.constexpr):
 
 
 @triton.jit
-def _model(f, slope, is_far, power: tl.constexpr):
-    """How far the root is by the model f ∝ (τ₁ − τ)^m, and the share of τ₁ − τ that is left.
+def _model(f, slope, power: tl.constexpr):
+    """How far the root is by the model f ∝ (τ₁ − τ)^m with m = ``power + 2``."""
+    kept = tl.exp2(tl.log2(f) * (-1.0 / (power + 2)))
+    return f / slope * ((power + 2) / power) * (1.0 - kept)
 
-    m is ``power + 2``, or ``power`` where the root is far.
-    """
-    kept = tl.exp2(tl.log2(f) * tl.where(is_far, -1.0 / power, -1.0 / (power + 2)))
-    return f / slope * tl.where(is_far, 1.0, (power + 2) / power) * (1.0 - kept), kept
+
+@triton.jit
+def _model_at_top(f, slope, room, power: tl.constexpr):
+    """The exponent of the model f ∝ (top − τ)^m, and the room between top and τ."""
+    room = tl.maximum(room, 1e-6)
+    m = slope * power / tl.maximum(f, 1e-30) * room
+    return tl.minimum(tl.maximum(m, power), _MAX_EXPONENT), room
 
 
 @triton.jit
@@ -181,25 +188,24 @@ def _scan(state, q, given, marks, first, last, is_edge: tl.constexpr, o: tl.cons
         places = j * o.keys + tl.arange(0, 2 * o.keys)
         _k, r = _read_keys(q, given, places, is_edge, o)
         highest = tl.reduce(r, 1, _max_or_nan)
+        # τ is no less than the top less one; the model takes f there
+        raised = tl.maximum(tau, highest * factor - 1.0)
+        m, room = _model_at_top(f, slope, top * factor - tau, o.power)
+        log_kept = tl.log2(tl.maximum(1.0 - (raised - tau) / room, 1e-30))
         top = tl.maximum(top, highest, propagate_nan=tl.PropagateNan.ALL)
-        highest *= factor
-        # τ is no less than the top less one; the model of before, with m = 4 or 3, takes f there
-        raised = tl.maximum(tau, highest - 1.0)
-        rate = slope * o.power / (tl.maximum(f, 1e-30) * (o.power + 2.0))
-        kept = tl.maximum(1.0 - (raised - tau) * rate, 0.0)
         p, d = _terms(tl.maximum(r * factor - raised[:, None], 0.0), o.power)
-        kept_slope = kept * kept * kept if o.power == 2 else kept * kept
-        f = f * kept * kept_slope + tl.sum(p, 1)
-        slope = slope * kept_slope + tl.sum(d, 1)
-        is_live = highest > raised - _MARGIN
+        f = f * tl.exp2(m * log_kept) + tl.sum(p, 1)
+        slope = slope * tl.exp2((m - 1.0) * log_kept) + tl.sum(d, 1)
+        is_live = highest * factor > raised - _MARGIN
         tl.store(marks + j + tl.zeros_like(given[2]), 1, mask=is_live)
         tl.store(marks + j + 1 + tl.zeros_like(given[2]), 1, mask=is_live)
-        # far from the root the exponent is the one for which τ does not rise too far
-        is_far = f > 2.0
-        step, kept = _model(tl.maximum(f, 1.0), tl.maximum(slope, 1e-30), is_far, o.power)
-        tau = tl.maximum(tl.minimum(raised + step, top * factor - least), -1e30)
-        kept_slope = kept if o.power == 2 else 1.0
-        slope *= tl.where(is_far, kept_slope, kept_slope * kept * kept)
+        # and τ to where f is one
+        m, room = _model_at_top(f, slope, top * factor - raised, o.power)
+        total = tl.maximum(f, 1.0)
+        kept = tl.exp2(tl.log2(total) / -m)
+        tau = tl.minimum(raised + room * (1.0 - kept), top * factor - least)
+        tau = tl.maximum(tau, -1e30)
+        slope /= total * kept
         f = tl.minimum(f, 1.0)
     return top, tau, f, slope
 
@@ -382,7 +388,7 @@ def attention_forward(
             root = tl.sqrt(f)
             newton = (root - 1.0) * root / slope if o.power == 2 else (f - 1.0) / slope
             bound = tl.maximum(bound, tl.where(has_weight, tau + newton, bound))
-            guess = tl.maximum(tau + _model(f, slope, False, o.power)[0], bound)
+            guess = tl.maximum(tau + _model(f, slope, o.power), bound)
             guess = tl.where(has_weight & (steps < o.max_guesses), guess, bound)
             moved = tl.where(is_usual, guess - tau, 0.0)
             tau += moved
@@ -409,10 +415,12 @@ def attention_forward(
                 acc, turn, mass, slope = _add_outputs(
                     part, q, given, blocks, marks, origin, tau, count, False, o
                 )
-                slope *= o.power
                 has_weight = is_usual & (slope > 0)
-                delta = tl.where(has_weight, (mass - 1.0) / tl.where(has_weight, slope, 1.0), 0.0)
+                f, steep = tl.where(has_weight, mass, 1.0), tl.where(has_weight, slope, 1.0)
+                # for α = 2 Newton's step is exact, since no key is left between τ and the root
+                delta = _model(f, steep, 2) if o.power == 2 else (f - 1.0) / steep
                 tau += delta
+                slope *= o.power
                 longest = tl.max(tl.abs(delta) * slope, 0)
         mass = tl.where(slope > 0, mass - delta * slope, 1.0)
         acc = (acc - (o.power * delta)[:, None] * turn) / mass[:, None]
