@@ -1,7 +1,7 @@
 """How rows are computed fast: cache-sized blocks, sparse targets, threads, compiled kernels.
 
 The formulas are the core's; an engine changes the order of the work, and leaves out what a form of
-targets does not need. The table in :mod:`.table` says which engine computes a loss. Targets are
+targets does not need. The table in ``table.py`` says which engine computes a loss. Targets are
 bound once, in their own form, and evaluated at many scores:
 
 Example:
