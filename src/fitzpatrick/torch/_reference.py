@@ -136,29 +136,37 @@ class _OneRest:
     log-sum-exp, and whose target is 0, or the rest that a list has.
     """
 
-    def __init__(self, lists: Tensor, k: int, call: LossCall) -> None:
+    def __init__(self, lists: Tensor, call: LossCall) -> None:
         classes, values = lists[:, 0].long(), lists[:, 1]
-        is_class = classes >= 0
-        # what is not a class has its place in one more column
-        self._columns = torch.where(is_class, classes, k)
+        self._is_class = classes >= 0
+        # in place of padding stands the first class of the row
+        places = torch.arange(classes.shape[1], device=classes.device)
+        first = self._is_class.to(torch.uint8).argmax(-1, keepdim=True)
+        self._source = torch.where(self._is_class, places, first)
+        self._columns = classes.gather(-1, self._source)
         rest = values.masked_fill(classes != REST, 0.0).sum(-1, keepdim=True)
-        self._y = torch.cat([values.masked_fill(~is_class, 0.0), rest], -1)
+        self._y = torch.cat([values.masked_fill(~self._is_class, 0.0), rest], -1)
         self._call = call
+
+    def _own(self, x: Tensor, fill: float) -> Tensor:
+        """The entries of listed classes."""
+        return x.gather(-1, self._columns).masked_fill(~self._is_class, fill)
 
     def _merge(self, theta: Tensor) -> tuple[Any, Tensor, Tensor]:
         """The loss, the scores of listed classes and of all others, the shares of the latter."""
-        wide = torch.nn.functional.pad(theta, (0, 1), value=-math.inf)
-        own = wide.gather(-1, self._columns)
-        others = wide.scatter(-1, self._columns, -math.inf)[:, :-1]
-        lse = others.logsumexp(-1, keepdim=True)
-        shares = (others - lse.masked_fill(lse == -math.inf, 0.0)).exp()
-        merged = torch.cat([own, lse], -1)
+        shares = theta.scatter(-1, self._columns, -math.inf)
+        top = shares.amax(-1, keepdim=True)
+        # in place: a new matrix of scores takes longer than the arithmetic
+        shares.sub_(top.masked_fill(top == -math.inf, 0.0)).exp_()
+        total = shares.sum(-1, keepdim=True)
+        merged = torch.cat([self._own(theta, -math.inf), top + total.log()], -1)
+        shares.div_(total.masked_fill(total == 0, 1.0))
         return _bind_targets(self._call, merged, self._y.to(merged.dtype)), merged, shares
 
-    def _split(self, merged: Tensor, shares: Tensor) -> Tensor:
-        """The transposed derivative: what belongs to all others is shared among them."""
-        wide = torch.nn.functional.pad(shares * merged[:, -1:], (0, 1))
-        return wide.scatter(-1, self._columns, merged[:, :-1])[:, :-1]
+    def _split_(self, merged: Tensor, shares: Tensor) -> Tensor:
+        """The transposed derivative: what belongs to all others is shared among them, in place."""
+        own = merged[:, :-1].gather(-1, self._source)
+        return shares.mul_(merged[:, -1:]).scatter_(-1, self._columns, own)
 
     def value(self, theta: Tensor) -> Tensor:
         bound, merged, _ = self._merge(theta)
@@ -167,16 +175,16 @@ class _OneRest:
     def value_and_gradient(self, theta: Tensor) -> tuple[Tensor, Tensor]:
         bound, merged, shares = self._merge(theta)
         value, gradient = bound.value_and_gradient(merged)
-        return value, self._split(gradient, shares)
+        return value, self._split_(gradient, shares)
 
     def hessian_product(self, theta: Tensor, v: Tensor) -> Tensor:
         bound, merged, shares = self._merge(theta)
         mean = (shares * v).sum(-1, keepdim=True)
-        own = torch.nn.functional.pad(v, (0, 1)).gather(-1, self._columns)
+        own = self._own(v, 0.0)
         product = bound.hessian_product(merged, torch.cat([own, mean], -1))
         slope = bound.value_and_gradient(merged)[1][:, -1:]
-        bend = self._split(torch.cat([own * 0, slope], -1), shares) * (v - mean)
-        return self._split(product, shares) + bend
+        bend = self._split_(torch.cat([own * 0, slope], -1), shares.clone()) * (v - mean)
+        return self._split_(product, shares).add_(bend)
 
 
 class ScaledRows(NamedTuple):
@@ -247,7 +255,7 @@ def _bind_targets(
     if y.ndim == 3:
         may_have_rest = not theta.is_cpu or bool((y[:, 0] == REST).any())
         if omega.entmax_alpha == 1 and may_have_rest:
-            return _OneRest(y, k, call)
+            return _OneRest(y, call)
         # compiled rows take lists of classes that are fewer than all, with a target in each row
         if not (has_rows and y.shape[2] < k and _have_entries(y[:, 1])):
             y = rows_of_lists(y, k, theta.dtype)
