@@ -10,8 +10,8 @@ positive. A program has a block of queries at a time.
 2. The sums over marked blocks are exact at the guess. A Newton step on a convex function of τ is a
    lower bound, and the model is a better guess, with an error of about the square of the last step.
    Should the bound not cover what was left unmarked, all blocks are marked.
-3. The *output* Σpv is summed over marked blocks, and Σdv with it, which takes it to the root: what
-   is left is of second order. Where that is too large, the pass is repeated.
+3. The *output* Σpv is summed over marked blocks, and divided by Σp. Where that is too far from one,
+   the pass is repeated.
 
 Blocks with a weight are bits that the backward pass reads. The keys that a query sees are an
 interval, which starts and ends no earlier than that of the query before. A mask hides more of them
@@ -35,6 +35,8 @@ _MARGIN, _LOWER = tl.constexpr(0.125), tl.constexpr(0.08)
 # The relative error of scores in single precision, with room for that of their bound.
 _SLACK = tl.constexpr(1e-6)
 _MAX_STEPS, _MAX_OUTPUTS = tl.constexpr(24), tl.constexpr(3)
+# The rounding error of a sum of weights in single precision.
+_NOISE = tl.constexpr(8e-6)
 # Of the model of f beside the largest score.
 _MAX_EXPONENT = tl.constexpr(60.0)
 # What does not change the compiled code, so that a new length needs none.
@@ -236,21 +238,20 @@ def _add_sums(
 def _add_outputs(
     sums, q, given, blocks, marks, origin, tau, count, is_edge: tl.constexpr, o: tl.constexpr
 ):
-    """Σpv, Σdv, Σp and Σd with those of more keys, which are marked if they have a weight."""
+    """Σpv, Σp and Σd with those of more keys, which are marked if they have a weight."""
     STAGES: tl.constexpr = 1 if is_edge else o.stages
-    acc, turn, mass, slope = sums
+    acc, mass, slope = sums
     for i in tl.range(0, count, num_stages=STAGES):
         j, places = _places(i, blocks, is_edge, o)
         _k, r = _read_keys(q, given, places, is_edge, o)
         p, d = _terms(_excess(r, given[7], origin[:, None], tau[:, None], o), o.power)
         v = _read_values(given, places, is_edge, o)
         acc = tl.dot(p.to(v.dtype), v, acc, input_precision=o.precision)
-        turn = tl.dot(d.to(v.dtype), v, turn, input_precision=o.precision)
         part = tl.sum(d, 1)
         mass += tl.sum(p, 1)
         slope += part
         tl.store(marks + j + tl.zeros_like(given[2]), 1, mask=part > 0)
-    return acc, turn, mass, slope
+    return acc, mass, slope
 
 
 @triton.jit
@@ -327,8 +328,8 @@ def attention_forward(
 ):  # fmt: skip
     """Outputs and τ, in single precision with the top that it is counted from, and bits.
 
-    ``tolerance`` is a bound of the last step's square, times the slope, and of the change of the
-    weights' sum that the output is corrected for, but for a factor: the error is about its square.
+    ``tolerance`` is a bound of the square of the last step, in units in which the weights' sum
+    changes by as much; the error that it leaves is smaller by a factor of about six.
     """
     live += tl.program_id(0).to(tl.int64) * n_scratch
     marks += tl.program_id(0).to(tl.int64) * n_scratch
@@ -369,7 +370,7 @@ def attention_forward(
         bound = peak - level - 1.0
         steps, longest = 0, 1e30
         # for α = 2, d jumps at keys between τ and the root, so that none may be left
-        least_step = tolerance if o.power == 2 else 1e-4 * tolerance
+        least_step = tolerance if o.power == 2 else 1e-3 * tolerance
         while (steps < _MAX_STEPS) & (longest > least_step):
             tile = tl.zeros([o.queries, o.keys], tl.float32)
             sums = tile, tile
@@ -392,7 +393,7 @@ def attention_forward(
             guess = tl.where(has_weight & (steps < o.max_guesses), guess, bound)
             moved = tl.where(is_usual, guess - tau, 0.0)
             tau += moved
-            longest = tl.max(moved * moved * slope, 0)
+            longest = tl.max(moved * moved * slope * slope, 0)
             if has_marks:
                 is_short = is_usual & (bound < covered) & (steps == 0)
                 if tl.max(is_short.to(tl.int32), 0) != 0:
@@ -404,26 +405,21 @@ def attention_forward(
             steps += 1
 
         _fill(marks, low, high, 0)
-        acc = tl.zeros([o.queries, o.value_padded], tl.float32)
-        turn, mass, slope, delta = acc, zero, zero, zero
-        longest = 1e30
+        acc, mass, longest = tl.zeros([o.queries, o.value_padded], tl.float32), zero, 1e30
         for _ in range(_MAX_OUTPUTS):
-            if longest > 1.5 * tolerance:
-                empty = tl.zeros([o.queries, o.value_padded], tl.float32)
-                part = empty, empty, zero, zero
+            if longest > 0.4 * tolerance + _NOISE:
+                part = tl.zeros([o.queries, o.value_padded], tl.float32), zero, zero
                 part = _add_outputs(part, q, given, blocks, marks, origin, tau, n_edges, True, o)
-                acc, turn, mass, slope = _add_outputs(
+                acc, mass, slope = _add_outputs(
                     part, q, given, blocks, marks, origin, tau, count, False, o
                 )
                 has_weight = is_usual & (slope > 0)
-                f, steep = tl.where(has_weight, mass, 1.0), tl.where(has_weight, slope, 1.0)
+                mass = tl.where(has_weight, mass, 1.0)
+                slope = tl.where(has_weight, slope, 1.0)
                 # for α = 2 Newton's step is exact, since no key is left between τ and the root
-                delta = _model(f, steep, 2) if o.power == 2 else (f - 1.0) / steep
-                tau += delta
-                slope *= o.power
-                longest = tl.max(tl.abs(delta) * slope, 0)
-        mass = tl.where(slope > 0, mass - delta * slope, 1.0)
-        acc = (acc - (o.power * delta)[:, None] * turn) / mass[:, None]
+                tau += _model(mass, slope, 2) if o.power == 2 else (mass - 1.0) / slope
+                longest = tl.max(tl.abs(mass - 1.0), 0)
+        acc /= mass[:, None]
         tl.debug_barrier()
         # the marks as bits
         for word in range(low // 32, tl.cdiv(high, 32)):
