@@ -863,3 +863,6 @@ def test_the_decimal_mark_of_a_file_to_predict(ok, fails):
     assert fails("predict", "m.model", "c.csv").endswith("specify --decimal . or --decimal ,")
     assert ok("predict", "m.model", "c.csv", "--decimal", ",") == expected
     assert ok("predict", "m.model", "b.csv", "--decimal", ".") == expected
+    write("d.csv", "x;y", *(f"{i},25;{'ab'[i % 2]}" for i in range(30)))
+    for words in (("fit", "d.csv", "--targets", "y", *FITTED), ("predict", "m.model", "d.csv")):
+        assert fails(*words, "--decimal", ".") == "d.csv: column 'x': the decimal mark is not '.'"

@@ -212,7 +212,7 @@ class Source:
             kinds=kinds,
             tags=tags,
             missing_values=split_names(self.missing_values),
-            decimal=self.decimal,
+            decimal=self.decimal and self.decimal.value,
             normalize=self.normalize,
             header=not self.no_header,
             sheet=self.sheet,
@@ -512,7 +512,8 @@ def predict(
         _check_not_input(model, output)
     loaded = model_files.load(model)
     how: Any = {"header": not no_header, "sheet": sheet}
-    table = read_inputs(file, loaded.columns, format, decimal=decimal, **how)
+    mark = decimal and decimal.value
+    table = read_inputs(file, loaded.columns, format, decimal=mark, **how)
     kept = read_cells(file, split_names(keep), format, **how) if keep else {}
     for note in table.notes:
         typer.echo(f"note: {note}", err=True)  # standard output is for the predictions
