@@ -93,7 +93,7 @@ def test_fits_start_at_the_next_stronger_penalty(monkeypatch):
 
     def coefficients():
         fit = learner(*task, tol=1e-8)
-        return {alpha: fit(alpha).estimator.coef_ for alpha in alphas}
+        return {alpha: fit(alpha).coef_ for alpha in alphas}
 
     kept = coefficients()
     assert (starts[0], starts[-1]) == (None, None)
@@ -206,7 +206,7 @@ def test_few_rows_and_rare_values_grow_trees(rows):
     Y = np.hstack([X, 1 - X])
     choice = LossChoice("sparsemax", None, "boosted")
     found = learner(choice, X.astype(float), Y, Protocol(), tol=1e-8)(50)
-    assert found.estimator.predict(X.astype(float))[-1, 0] > 0.5
+    assert found.predict(X.astype(float))[-1, 0] > 0.5
 
 
 def test_boosted_models_of_a_path_stay_as_they_were():
@@ -214,9 +214,9 @@ def test_boosted_models_of_a_path_stay_as_they_were():
     pytest.importorskip("lightgbm")
     experiment, choice = make_experiment(), LossChoice("logistic", None, "boosted")
     fit = learner(choice, experiment.X, experiment.Y, Protocol(), tol=1e-8)
-    models = [fit(rounds).estimator for rounds in (2, 5)]
+    models = [fit(rounds) for rounds in (2, 5)]
     scores = [model.predict_scores(experiment.X) for model in models]
-    models.append(fit(9).estimator)
+    models.append(fit(9))
     assert [model.n_iter_ for model in models] == [2, 5, 9]
     for model, before in zip(models, scores, strict=False):
         np.testing.assert_array_equal(model.predict_scores(experiment.X), before)
