@@ -188,4 +188,9 @@ def test_heading_and_numbers():
     )
     assert "intercept: unpenalized; " in other
     assert other.endswith("final model: fitted to train and dev; α grid: 2, 1.")
+    quick = " ".join(heading(Protocol(alphas=(1.0,), whole_grid=False, refine=True), 5).split())
+    said = (
+        "; α grid: 1, until the dev error has clearly risen, then in smaller steps around the best."
+    )
+    assert quick.endswith(said)
     assert (signed(0.01), signed(-0.01), number(12.0, 1)) == ("+.0100", "-.0100", "12.0")
