@@ -43,7 +43,8 @@ def test_page_is_well_formed_whole_and_self_contained():
     assert header[:4] == ["loss", "test error", "paper", "minus Fenchel-Young"]
     assert not re.search(r"(src|href)=|url\(|@import|https?:", text)
     assert "default-src 'none'" in text
-    for content in (".200", "numpy", CHECKSUM, "a note", "no copy", "Not run"):
+    of_plots = ('"logistic: 25 %"', '"logistic: 6 s"', '"logistic, α = 1: 0.3"')
+    for content in (".200", "numpy", CHECKSUM, "a note", "no copy", "Not run", *of_plots):
         assert content in text
     assert re.findall(r'<tr class="better"><td>(\w+)', text) == ["fitzpatrick_logistic"]
 
@@ -81,9 +82,13 @@ def test_lead_points_and_command():
     assert "<pre>" not in page()
 
 
-def test_reference_does_not_cover_the_value():
+def test_an_interval_is_around_its_value_and_below_the_reference():
     drawn = svg.row_plot("t", [svg.Row("a", 0.5, (0.4, 0.6), reference=0.5)], "error")
     (x, y) = map(float, re.search(r'class="fill" cx="(\S+)" cy="(\S+)"', drawn).groups())
+    ends = re.search(r'<line class="ink" x1="(\S+)" x2="(\S+)" y1="(\S+)" y2="(\S+)"', drawn)
+    *across, y1, y2 = map(float, ends.groups())
+    assert (np.mean(across), y1, y2) == pytest.approx((x, y, y), abs=0.1)
+    assert 0.7 * svg.WIDTH < across[1] - across[0] < svg.WIDTH
     (points,) = re.findall(r'<polygon class="hollow" points="([^"]*)"', drawn)
     corners = np.asarray([point.split(",") for point in points.split()], dtype=float)
     assert corners[:, 0].mean() == pytest.approx(x)
@@ -127,6 +132,11 @@ def test_dev_curve_shows_its_minimum():
     assert places[0, 1] < -1000  # out of sight
     assert places[1, 1] - places[2, 1] > 30  # a fifth more is seen
     assert "cut off above" in drawn
+    left = float(re.search(r'<svg x="(\S+)"', drawn)[1])
+    ticks = re.findall(r'<text class="middle" x="(\S+)" [^>]*>([^<]*)<', drawn)
+    assert {float(text): float(at) for at, text in ticks} == pytest.approx(
+        dict(zip(x, left + places[:, 0], strict=True)), abs=0.2
+    )
     for seen in (values[1:], np.asarray([0.101, 0.05])):  # all of it is in the picture
         line = svg.Series("a", x[:2], seen, 0, False)
         assert "cut off" not in svg.line_plot("t", [1.0, 0.1], [line], ("α", "error"))
