@@ -1,5 +1,6 @@
 """Which penalties are fitted: where a path ends, and how the search goes on between them."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -76,6 +77,18 @@ def test_the_search_comes_near_the_best_penalty_between_those_of_the_grid(best, 
     again = Protocol(alphas=tuple(sorted(errors, reverse=True)), refine=True)
     assert searched(again, errors.get) == errors  # fine enough
     assert len(searched(replace(protocol, refine=False), errors.get)) <= len(ALPHAS)
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e-200, 1e200])
+def test_the_search_ends_among_the_smallest_and_the_largest_numbers(scale):
+    """Whose products are zero or infinite."""
+    alphas = (100 * scale, 10 * scale, scale)
+    for best in alphas:
+        tried = search(LossChoice("logistic"), Protocol(alphas=alphas, refine=True), errors := {})
+        for alpha in itertools.islice(tried, 20):
+            errors[alpha] = abs(np.log(alpha / best))
+        assert len(errors) < 12
+        assert scale <= min(errors) < max(errors) <= 100 * scale
 
 
 def test_fits_start_at_the_next_stronger_penalty(monkeypatch):

@@ -323,11 +323,10 @@ def halfway(errors: Mapping[float, float]) -> list[float]:
     best = min(alphas, key=errors.__getitem__)
     at = alphas.index(best)
     neighbors = alphas[max(at - 1, 0) : at] + alphas[at + 1 : at + 2]
-    return [
-        float(f"{math.sqrt(best * other):.3g}")
-        for other in neighbors
-        if max(best, other) > MAX_STEP * min(best, other)
-    ]
+    far = (other for other in neighbors if max(best, other) > MAX_STEP * min(best, other))
+    # the product of two penalties may under- or overflow
+    middle = (float(f"{math.sqrt(best) * math.sqrt(other):.3g}") for other in far)
+    return [alpha for alpha in middle if alpha not in errors]  # among subnormal numbers it may be
 
 
 def describe(protocol: Protocol) -> dict[str, Any]:
