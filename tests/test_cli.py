@@ -308,7 +308,7 @@ def test_compare_tries_boosted_trees_too(ok, fails, tmp_path, monkeypatch):
     assert fails("fit", "xor.csv", *options[:2], "-o", "m", "--model", "boosted") == needed
 
 
-def test_fit_of_boosted_trees_chooses_the_rounds(ok, fails, tmp_path):
+def test_fit_of_boosted_trees_chooses_the_rounds(ok, fails, tmp_path, monkeypatch):
     pytest.importorskip("lightgbm")
     write_csv(tmp_path / "mine.csv", kind="proportions")
     options = ("fit", "mine.csv", *ABC, "-o", "m.model", "--model", "boosted")
@@ -326,6 +326,8 @@ def test_fit_of_boosted_trees_chooses_the_rounds(ok, fails, tmp_path):
         assert fails(*options, option).endswith("means nothing to a model that is boosted")
     said = fails("fit", "mine.csv", *ABC, *FITTED, "--rounds", 3)
     assert said == "--rounds means nothing to a model that is linear"
+    monkeypatch.setattr(protocol, "Protocol", partial(protocol.Protocol, rounds=(1, 2)))
+    assert "note: 2 rounds are the most that were tried: --rounds 4 goes further" in ok(*options)
 
 
 def test_the_next_command_fits_the_rows_that_were_compared(ok, fails, tmp_path):
@@ -363,6 +365,8 @@ def test_the_next_command_fits_the_rows_that_were_compared(ok, fails, tmp_path):
     assert fails("compare", "classes.csv", "--targets", "kind", "--losses", "sigmoid") == (
         "'sigmoid' is for labels that occur together, and each row of classes.csv has one"
     )
+    said = fails("fit", "classes.csv", "--targets", "kind", "--loss", "sigmoid", *FITTED)
+    assert said.endswith("if these are class names: fitzpatrick fit --loss fitzpatrick_logistic")
 
 
 def test_counts_become_shares_where_it_is_asked_for(ok, fails):

@@ -1,12 +1,14 @@
 """The HTML page: well-formed, self-contained, and safe with odd names."""
 
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 from fitzpatrick.experiments import svg
+from fitzpatrick.experiments.protocol import LossChoice
 from fitzpatrick.experiments.report import Section, render
 from fitzpatrick.experiments.summary import evaluate
 from tests.experiments.test_summary import PROTOCOL, make
@@ -34,7 +36,8 @@ def page(title="demo", failures=None):
 
 
 def test_page_is_well_formed_whole_and_self_contained():
-    text = page(failures={"birds": "no copy"})
+    text = page(title="<script>alert(1)</script>", failures={"birds": "no copy"})
+    assert text.count("<script>") == 1  # ours
     body = text[text.index("<body>") : text.index("<script>")] + "</body>"
     images = [one for one in parsed(body) if one.tag == "svg" and one.get("role") == "img"]
     assert len(images) == 4
@@ -47,12 +50,10 @@ def test_page_is_well_formed_whole_and_self_contained():
     for content in (".200", "numpy", CHECKSUM, "a note", "no copy", "Not run", *of_plots):
         assert content in text
     assert re.findall(r'<tr class="better"><td>(\w+)', text) == ["fitzpatrick_logistic"]
-
-
-def test_names_cannot_break_out():
-    text = page(title="<script>alert(1)</script>")
-    assert text.count("<script>") == 1  # ours
-    assert "&lt;script&gt;" in text
+    assert "Bold: better than the Fenchel-Young loss with the same link, or that loss" in text
+    of_compare = render("T", "lead", [replace(section(), best=(LossChoice("logistic"),))])
+    assert re.findall(r'<tr class="better"><td>(\w+)', of_compare) == ["logistic"]
+    assert "Bold: the lowest error, and every loss that is not clearly worse" in of_compare
 
 
 @pytest.mark.parametrize("plot", ["interval", "bar", "line"])

@@ -2,11 +2,13 @@
 
 import itertools
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.model_selection import KFold
 
-from fitzpatrick.datasets import read_table
+from fitzpatrick.datasets import Table, read_table
 from fitzpatrick.experiments import learners, models
 from fitzpatrick.experiments.learners import learner, search
 from fitzpatrick.experiments.protocol import (
@@ -19,7 +21,7 @@ from fitzpatrick.experiments.protocol import (
 )
 from fitzpatrick.experiments.records import choose
 from fitzpatrick.experiments.runner import RunOptions, run_experiment
-from fitzpatrick.linear_model import fit_path
+from fitzpatrick.linear_model import ProportionRegressor, fit_path
 from fitzpatrick.linear_model._path import has_risen
 
 from .conftest import make_experiment
@@ -179,6 +181,30 @@ def test_fit_looks_at_the_mean_over_its_folds(tmp_path):
         for whole in (False, True)
     )
     assert stopped == whole < max(ALPHAS)
+
+
+@pytest.mark.parametrize("n", [3, 60])
+def test_the_score_is_that_of_estimators_on_the_folds(n):
+    """As many folds as rows, if these are fewer than five."""
+    experiment = make_experiment()
+    X, Y, alphas = 3 * experiment.X[:n], experiment.Y[:n], (1.0, 1e-3)
+    names = tuple(f"x{j}" for j in range(X.shape[1])), ("a", "b", "c")
+    fitted = models.fit(
+        Table(X, Y, "proportions", *names),
+        Path("mine.csv"),
+        LossChoice("fitzpatrick_logistic"),
+        Protocol(True, alphas=alphas),
+    )
+    folds = [*KFold(min(5, n), shuffle=True, random_state=0).split(X)]
+    how = {"fit_intercept": True, "standardize": True, "tol": 1e-10}
+    errors = []
+    for alpha in alphas:
+        model = ProportionRegressor("fitzpatrick_logistic", alpha, **how)
+        found = [model.fit(X[rest], Y[rest]).predict(X[held]) - Y[held] for rest, held in folds]
+        errors.append(np.mean([np.square(one).sum(axis=1).mean() for one in found]))
+    # gradients of 1e-8, which the smallest penalty makes errors of 1e-5
+    assert fitted.model.cv_score == pytest.approx(-min(errors), rel=1e-5)
+    assert fitted.setting == alphas[int(np.argmin(errors))]
 
 
 def test_boosted_trees_grow_along_their_path(tmp_path):
