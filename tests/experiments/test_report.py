@@ -128,8 +128,10 @@ def test_dev_curve_shows_its_minimum():
     drawn = svg.line_plot("t", x, [svg.Series("a", x, values, 0, False)], ("α", "error"))
     (points,) = re.findall(r'<polyline [^>]*points="([^"]*)"', drawn)
     places = np.asarray([point.split(",") for point in points.split()], dtype=float)
-    ring = re.search(r'class="ring" cx="(\S+)" cy="(\S+)"', drawn).groups()
+    *ring, radius = re.search(r'class="ring" cx="(\S+)" cy="(\S+)" r="(\S+)"', drawn).groups()
     np.testing.assert_allclose(places[1], np.asarray(ring, dtype=float))
+    width = float(re.search(r'<svg x="\S+" y="\S+" width="(\S+)"', drawn)[1])
+    assert float(radius) < min(places[0, 0], width - places[2, 0])  # a ring is whole at the ends
     assert places[0, 1] < -1000  # out of sight
     assert places[1, 1] - places[2, 1] > 30  # a fifth more is seen
     assert "cut off above" in drawn
