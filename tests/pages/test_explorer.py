@@ -123,11 +123,10 @@ def test_page_opens_on_numbers_that_fit_together(browser):
     assert seen["1"] < seen["c"] < seen["0"]
     assert browser.find("#loss-0").text == f"{seen['0']:.4f}"
     assert {one.text for one in browser.find_all(".present")} == {f"loss {seen['c']:.4f}"}
-    widths = "return [...document.querySelectorAll('.bar')].map((bar) => bar.offsetWidth)"
-    long, middle, short = browser.run(widths)  # in whole pixels
-    assert (middle / long, short / long) == pytest.approx(
-        (seen["c"] / seen["0"], seen["1"] / seen["0"]), abs=2 / long
-    )
+    shares = """return [...document.querySelectorAll(".bar")]
+        .map((bar) => bar.offsetWidth / bar.parentElement.clientWidth)"""
+    expected = [seen[end] / seen["0"] for end in ("0", "c", "1")]
+    assert browser.run(shares) == pytest.approx(expected, abs=0.01)  # of whole pixels
 
 
 DRAWN = """
