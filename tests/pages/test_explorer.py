@@ -354,6 +354,7 @@ def test_dark_mode_follows_the_system_and_the_button(browser, url):
     assert (browser.run(background), browser.run(ink)) == dark
     assert button.text == "Light mode"
     browser.find("[type=reset]").click()
+    browser.open(address_once_saved(browser))
     assert browser.run(background) == dark[0]
 
 
