@@ -3,6 +3,7 @@
 import csv
 import gzip
 import importlib
+import inspect
 import io
 import os
 import re
@@ -22,8 +23,19 @@ from sklearn.datasets import dump_svmlight_file
 from sklearn.model_selection import KFold
 
 from fitzpatrick import cli, explorer
-from fitzpatrick.experiments import figures, learners, model_files, protocol
+from fitzpatrick.datasets import DATASETS
+from fitzpatrick.experiments import (
+    compare,
+    figures,
+    learners,
+    model_files,
+    models,
+    protocol,
+    reproduce,
+)
+from fitzpatrick.experiments.protocol import LossChoice
 from fitzpatrick.experiments.records import FILE_NAME
+from fitzpatrick.experiments.runner import RunOptions
 
 COMMANDS = ("reproduce", "compare", "fit", "predict", "figures", "explore", "datasets")
 LINEAR = ("--model", "linear")
@@ -221,20 +233,6 @@ def test_reproduce_names_what_it_cannot_run_and_goes_on(run, tmp_path, monkeypat
     assert not Path("none").exists()
 
 
-def test_reproduce_stops_early_where_it_is_asked_to(ok, tmp_path, monkeypatch):
-    """Fewer fits give one and the same table."""
-    monkeypatch.setenv("FITZPATRICK_DATA", str(write_flags(tmp_path / "data")))
-    tables, fits = [], []
-    for early in ((), ("--stop-early",)):
-        out = ok("reproduce", "flags", "-j", 1, "--seeds", 1, "--losses", "sparsemax", *early)
-        assert ("until the dev error has clearly risen" in out) is bool(early)
-        tables.append(re.findall(r"^  \w+ +\.\d{3}.*", out, re.MULTILINE))
-        fits.append(len(rows_of("out/fits.csv")))
-    assert len(tables[0]) == 1
-    assert tables[0] == tables[1]
-    assert fits[1] < fits[0] == 9
-
-
 @pytest.mark.parametrize("kind", ["indicators", "proportions", "labels"])
 def test_compare_recommends_the_least_error(ok, tmp_path, kind):
     file = write_csv(tmp_path / "mine.csv", kind=kind)
@@ -310,7 +308,7 @@ def test_compare_tries_boosted_trees_too(ok, fails, tmp_path, monkeypatch):
     assert fails("fit", "xor.csv", *options[:2], "-o", "m", "--model", "boosted") == needed
 
 
-def test_fit_of_boosted_trees_chooses_the_rounds(ok, fails, tmp_path):
+def test_fit_of_boosted_trees_chooses_the_rounds(ok, fails, tmp_path, monkeypatch):
     pytest.importorskip("lightgbm")
     write_csv(tmp_path / "mine.csv", kind="proportions")
     options = ("fit", "mine.csv", *ABC, "-o", "m.model", "--model", "boosted")
@@ -328,6 +326,8 @@ def test_fit_of_boosted_trees_chooses_the_rounds(ok, fails, tmp_path):
         assert fails(*options, option).endswith("means nothing to a model that is boosted")
     said = fails("fit", "mine.csv", *ABC, *FITTED, "--rounds", 3)
     assert said == "--rounds means nothing to a model that is linear"
+    monkeypatch.setattr(protocol, "Protocol", partial(protocol.Protocol, rounds=(1, 2)))
+    assert "note: 2 rounds are the most that were tried: --rounds 4 goes further" in ok(*options)
 
 
 def test_the_next_command_fits_the_rows_that_were_compared(ok, fails, tmp_path):
@@ -365,6 +365,8 @@ def test_the_next_command_fits_the_rows_that_were_compared(ok, fails, tmp_path):
     assert fails("compare", "classes.csv", "--targets", "kind", "--losses", "sigmoid") == (
         "'sigmoid' is for labels that occur together, and each row of classes.csv has one"
     )
+    said = fails("fit", "classes.csv", "--targets", "kind", "--loss", "sigmoid", *FITTED)
+    assert said.endswith("if these are class names: fitzpatrick fit --loss fitzpatrick_logistic")
 
 
 def test_counts_become_shares_where_it_is_asked_for(ok, fails):
@@ -488,7 +490,11 @@ def test_coefficients_as_a_table(ok, fails, tmp_path):
     estimator = model_files.load(tmp_path / "m.model").estimator
     expected = np.vstack([estimator.intercept_, estimator.coef_.T])
     np.testing.assert_allclose(np.asarray(rows)[:, 1:].astype(float), expected, rtol=1e-8)
-    assert "which is read; name another file" in fails("fit", file, *options, file)
+    said = f"--coefficients names {file}, which is read; name another file"
+    assert fails("fit", file, *options, file) == said
+    (tmp_path / "link.model").symlink_to(tmp_path / "m.model")
+    said = "--coefficients and --output name one file; name two"
+    assert fails("fit", file, *options, "link.model") == said
 
 
 def test_text_that_a_spreadsheet_would_run_is_escaped(ok):
@@ -730,6 +736,98 @@ def test_wrong_options(fails, typed):
     assert WRONG_OPTIONS[typed] in fails(*shlex.split(typed))
 
 
+# options of commands, and what becomes of them; all else stays as it is without the option
+OF_FITS = {"--scaling none": {"scaling": "none"}, "--alphas 1,2,2.0": {"alphas": (2.0, 1.0)}}
+OF_RUNS = {
+    **OF_FITS,
+    "--losses sparsemax": {"losses": (LossChoice("sparsemax"),)},
+    "--seeds 2": {"seeds": 2},
+    "--jobs 3": {"n_jobs": 3},
+    "--output there": {"output": Path("there")},
+}
+HANDED_OVER = {
+    "reproduce": {
+        **OF_RUNS,
+        "--datasets flags yeast": {"names": ["flags", "yeast"]},
+        "all": {"names": list(DATASETS)},
+        "--split 3": {"split": 3},
+        "--precision float32": {"dtype": "float32"},
+        "--tol 1e-5": {"tol": 1e-5},
+        "--stop-early": {"whole_grid": False},
+        "--intercept": {"intercept": True},
+        "--refit": {"refit": True},
+        "--device cpu": {"device": "cpu", "n_jobs": 1},
+    },
+    "compare mine.csv --targets kind --model linear": {
+        **OF_RUNS,
+        "--losses fitzpatrick_logistic --tightness 2,1": {
+            "losses": tuple(LossChoice("fitzpatrick_logistic", c) for c in (2.0, None))
+        },
+        "--model boosted --losses logistic": {"losses": (LossChoice("logistic", None, "boosted"),)},
+        "--test test.csv": {"samples": (80, 30)},
+        "--no-intercept": {"intercept": False},
+        "--no-refit": {"refit": False},
+        "--whole-grid": {"whole_grid": True},
+    },
+    "fit mine.csv --targets kind --output m": {
+        **OF_FITS,
+        "--loss sparsemax": {"choice": LossChoice("sparsemax")},
+        "--tightness 0.5": {"choice": LossChoice("fitzpatrick_logistic", 0.5)},
+        "--model boosted --rounds 3": {
+            "choice": LossChoice("fitzpatrick_logistic", None, "boosted"),
+            "setting": 3,
+        },
+        "--alpha 2": {"setting": 2.0},
+        "--labelled-only": {"labelled_only": True},
+        "--no-intercept": {"intercept": False},
+        "--whole-grid": {"whole_grid": True},
+    },
+}
+CALLED = {"reproduce": reproduce, "compare": compare, "fit": models}  # the modules
+SETTINGS = {"names", "split", "choice", "setting", "labelled_only", "samples"}
+SETTINGS |= {*vars(RunOptions(())), *vars(protocol.Protocol())} - {"protocol", "command"}
+
+
+@pytest.mark.parametrize(
+    ("command", "typed"),
+    [(one, typed) for one, options in HANDED_OVER.items() for typed in options],
+)
+def test_options_are_handed_over(ok, tmp_path, monkeypatch, command, typed):
+    """To what does the work, each without any other effect."""
+    if "boosted" in typed:
+        pytest.importorskip("lightgbm")
+    if "--device" in typed:
+        pytest.importorskip("torch")
+    for name, n in (("mine.csv", 80), ("test.csv", 30)):
+        write_csv(tmp_path / name, n, kind="labels")
+    name, *_ = command.split()
+    signature, seen = inspect.signature(getattr(CALLED[name], name)), []
+
+    def watch(*given, **named):
+        found = signature.bind(*given, **named).arguments
+        for one in ("options", "protocol"):
+            found |= vars(found[one]) if one in found else {}
+        if one := found.get("experiment"):
+            found["samples"] = len(one.Y), len(one.Y_test)
+        seen.append({name: value for name, value in found.items() if name in SETTINGS})
+        raise SystemExit
+
+    monkeypatch.setattr(CALLED[name], name, watch)
+    ok(*command.split())
+    ok(*command.split(), *typed.split())
+    assert seen[0] != seen[1] == seen[0] | HANDED_OVER[command][typed]
+
+
+@pytest.mark.parametrize("command", HANDED_OVER)
+def test_every_option_of_a_command_is_among_them(command):
+    """But for those on how a file is read, or where the coefficients are written."""
+    name, *_ = command.split()
+    others = {*inspect.signature(cli.Source).parameters, "coefficients", "help", "names", "_"}
+    own = [one for one in cli._commands()[name].params if one.name not in others]
+    typed = " ".join([command, *HANDED_OVER[command]]).split()
+    assert [one.name for one in own if not {*one.opts, *one.secondary_opts} & {*typed}] == []
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="needs names of files that are no UTF-8")
 @pytest.mark.parametrize(
     ("name", "stem"),
@@ -863,3 +961,6 @@ def test_the_decimal_mark_of_a_file_to_predict(ok, fails):
     assert fails("predict", "m.model", "c.csv").endswith("specify --decimal . or --decimal ,")
     assert ok("predict", "m.model", "c.csv", "--decimal", ",") == expected
     assert ok("predict", "m.model", "b.csv", "--decimal", ".") == expected
+    write("d.csv", "x;y", *(f"{i},25;{'ab'[i % 2]}" for i in range(30)))
+    for words in (("fit", "d.csv", "--targets", "y", *FITTED), ("predict", "m.model", "d.csv")):
+        assert fails(*words, "--decimal", ".") == "d.csv: column 'x': the decimal mark is not '.'"

@@ -212,7 +212,7 @@ class Source:
             kinds=kinds,
             tags=tags,
             missing_values=split_names(self.missing_values),
-            decimal=self.decimal,
+            decimal=self.decimal and self.decimal.value,
             normalize=self.normalize,
             header=not self.no_header,
             sheet=self.sheet,
@@ -462,8 +462,9 @@ def fit(
     grid = _alphas(alphas)
     if coefficients is not None and coefficients.resolve() == output.resolve():
         fail("--coefficients and --output name one file; name two")
-    for written in filter(None, (output, coefficients)):
-        _check_not_input(source.file, written)
+    _check_not_input(source.file, output)
+    if coefficients is not None:
+        _check_not_input(source.file, coefficients, "--coefficients")
     table = models.read_for_fit(source.read, loss)
     protocol = Protocol(intercept, scaling, grid, whole_grid=whole_grid, refine=True)
     setting = alpha if model is Model.linear else rounds
@@ -512,7 +513,8 @@ def predict(
         _check_not_input(model, output)
     loaded = model_files.load(model)
     how: Any = {"header": not no_header, "sheet": sheet}
-    table = read_inputs(file, loaded.columns, format, decimal=decimal, **how)
+    mark = decimal and decimal.value
+    table = read_inputs(file, loaded.columns, format, decimal=mark, **how)
     kept = read_cells(file, split_names(keep), format, **how) if keep else {}
     for note in table.notes:
         typer.echo(f"note: {note}", err=True)  # standard output is for the predictions
@@ -631,10 +633,10 @@ def _given(context: typer.Context, command: str, without: Sequence[str]) -> list
     return words
 
 
-def _check_not_input(file: Path, output: Path) -> None:
+def _check_not_input(file: Path, output: Path, option: str = "--output") -> None:
     """Refuse to write over a file that is read."""
     if output.exists() and file.exists() and output.samefile(file):
-        fail(f"--output names {file}, which is read; name another file")
+        fail(f"{option} names {file}, which is read; name another file")
 
 
 def _positive(name: str, value: float) -> float:

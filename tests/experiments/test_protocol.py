@@ -120,6 +120,8 @@ def test_settings_have_a_key_of_their_own():
     assert len(keys) == 9
     assert base.key("a") == Protocol().key("a")
     assert base.key("a") == Protocol(refit=True).key("a")  # the same fits, and some more
+    for change in ({"refine": True}, {"whole_grid": False}):  # fits that only choose are less exact
+        assert Protocol(**change).key("a") != Protocol(**change, refit=True).key("a")
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,14 @@
 """The HTML page: well-formed, self-contained, and safe with odd names."""
 
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 from fitzpatrick.experiments import svg
+from fitzpatrick.experiments.protocol import LossChoice
 from fitzpatrick.experiments.report import Section, render
 from fitzpatrick.experiments.summary import evaluate
 from tests.experiments.test_summary import PROTOCOL, make
@@ -34,7 +36,8 @@ def page(title="demo", failures=None):
 
 
 def test_page_is_well_formed_whole_and_self_contained():
-    text = page(failures={"birds": "no copy"})
+    text = page(title="<script>alert(1)</script>", failures={"birds": "no copy"})
+    assert text.count("<script>") == 1  # ours
     body = text[text.index("<body>") : text.index("<script>")] + "</body>"
     images = [one for one in parsed(body) if one.tag == "svg" and one.get("role") == "img"]
     assert len(images) == 4
@@ -43,15 +46,14 @@ def test_page_is_well_formed_whole_and_self_contained():
     assert header[:4] == ["loss", "test error", "paper", "minus Fenchel-Young"]
     assert not re.search(r"(src|href)=|url\(|@import|https?:", text)
     assert "default-src 'none'" in text
-    for content in (".200", "numpy", CHECKSUM, "a note", "no copy", "Not run"):
+    of_plots = ('"logistic: 25 %"', '"logistic: 6 s"', '"logistic, α = 1: 0.3"')
+    for content in (".200", "numpy", CHECKSUM, "a note", "no copy", "Not run", *of_plots):
         assert content in text
     assert re.findall(r'<tr class="better"><td>(\w+)', text) == ["fitzpatrick_logistic"]
-
-
-def test_names_cannot_break_out():
-    text = page(title="<script>alert(1)</script>")
-    assert text.count("<script>") == 1  # ours
-    assert "&lt;script&gt;" in text
+    assert "Bold: better than the Fenchel-Young loss with the same link, or that loss" in text
+    of_compare = render("T", "lead", [replace(section(), best=(LossChoice("logistic"),))])
+    assert re.findall(r'<tr class="better"><td>(\w+)', of_compare) == ["logistic"]
+    assert "Bold: the lowest error, and every loss that is not clearly worse" in of_compare
 
 
 @pytest.mark.parametrize("plot", ["interval", "bar", "line"])
@@ -81,9 +83,13 @@ def test_lead_points_and_command():
     assert "<pre>" not in page()
 
 
-def test_reference_does_not_cover_the_value():
+def test_an_interval_is_around_its_value_and_below_the_reference():
     drawn = svg.row_plot("t", [svg.Row("a", 0.5, (0.4, 0.6), reference=0.5)], "error")
     (x, y) = map(float, re.search(r'class="fill" cx="(\S+)" cy="(\S+)"', drawn).groups())
+    ends = re.search(r'<line class="ink" x1="(\S+)" x2="(\S+)" y1="(\S+)" y2="(\S+)"', drawn)
+    *across, y1, y2 = map(float, ends.groups())
+    assert (np.mean(across), y1, y2) == pytest.approx((x, y, y), abs=0.1)
+    assert 0.7 * svg.WIDTH < across[1] - across[0] < svg.WIDTH
     (points,) = re.findall(r'<polygon class="hollow" points="([^"]*)"', drawn)
     corners = np.asarray([point.split(",") for point in points.split()], dtype=float)
     assert corners[:, 0].mean() == pytest.approx(x)
@@ -122,11 +128,18 @@ def test_dev_curve_shows_its_minimum():
     drawn = svg.line_plot("t", x, [svg.Series("a", x, values, 0, False)], ("α", "error"))
     (points,) = re.findall(r'<polyline [^>]*points="([^"]*)"', drawn)
     places = np.asarray([point.split(",") for point in points.split()], dtype=float)
-    ring = re.search(r'class="ring" cx="(\S+)" cy="(\S+)"', drawn).groups()
+    *ring, radius = re.search(r'class="ring" cx="(\S+)" cy="(\S+)" r="(\S+)"', drawn).groups()
     np.testing.assert_allclose(places[1], np.asarray(ring, dtype=float))
+    width = float(re.search(r'<svg x="\S+" y="\S+" width="(\S+)"', drawn)[1])
+    assert float(radius) < min(places[0, 0], width - places[2, 0])  # a ring is whole at the ends
     assert places[0, 1] < -1000  # out of sight
     assert places[1, 1] - places[2, 1] > 30  # a fifth more is seen
     assert "cut off above" in drawn
+    left = float(re.search(r'<svg x="(\S+)"', drawn)[1])
+    ticks = re.findall(r'<text class="middle" x="(\S+)" [^>]*>([^<]*)<', drawn)
+    assert {float(text): float(at) for at, text in ticks} == pytest.approx(
+        dict(zip(x, left + places[:, 0], strict=True)), abs=0.2
+    )
     for seen in (values[1:], np.asarray([0.101, 0.05])):  # all of it is in the picture
         line = svg.Series("a", x[:2], seen, 0, False)
         assert "cut off" not in svg.line_plot("t", [1.0, 0.1], [line], ("α", "error"))

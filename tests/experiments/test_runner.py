@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import itertools
 import math
 import os
 import random
@@ -11,6 +12,7 @@ import sys
 import warnings
 from concurrent.futures import BrokenExecutor
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ from scipy import sparse
 
 from fitzpatrick import metrics
 from fitzpatrick.datasets import DataError
-from fitzpatrick.experiments import runner
+from fitzpatrick.experiments import records, runner
 from fitzpatrick.experiments.protocol import (
     FitPath,
     LossChoice,
@@ -119,6 +121,7 @@ def test_fits_are_those_of_the_estimator(tmp_path, experiment, scaling, intercep
 @pytest.mark.parametrize("has_classes", [True, False])
 def test_what_a_record_says_of_the_predictions(tmp_path, experiment, choice, has_classes):
     """The log loss is of probabilities where targets are classes, and else of the predictions."""
+    experiment.Y_test[0] = 0, 1, 0  # a single row with one class is not yet a table of classes
     if has_classes:
         Y, Y_test = (np.eye(3)[one.argmax(axis=1)] for one in (experiment.Y, experiment.Y_test))
         experiment = replace(experiment, Y=Y, Y_test=Y_test)
@@ -170,6 +173,13 @@ def test_interrupted_after_any_path(tmp_path, experiment, monkeypatch, moment):
     assert before.items() <= rows_of(store).items()  # none was fitted again
 
 
+def test_the_time_of_a_fit_begins_where_the_one_before_has_ended(tmp_path, experiment, monkeypatch):
+    clock = SimpleNamespace(perf_counter=itertools.count().__next__)
+    monkeypatch.setattr(runner, "time", clock)
+    for grid in fit(tmp_path, experiment).values():
+        assert [record.seconds for record in grid] == [1] * len(PROTOCOL.alphas)
+
+
 def test_work_that_is_interrupted_ends_without_a_warning(tmp_path, experiment, monkeypatch):
     def kill(*_):
         raise Killed
@@ -190,8 +200,8 @@ def test_workers_and_devices_give_the_same_records(tmp_path, experiment, undistu
     pytest.importorskip("torch")
     protocol = replace(PROTOCOL, device="cpu")
     by_torch = fit(tmp_path / "torch", experiment, protocol, PATHS[:2])
-    for path, records in by_torch.items():
-        for expected, found in zip(from_json(undisturbed[path]), records, strict=True):
+    for path, grid in by_torch.items():
+        for expected, found in zip(from_json(undisturbed[path]), grid, strict=True):
             assert (expected.device, found.device) == ("NumPy", "PyTorch cpu")
             # both end at 1e-8 of the gradient
             np.testing.assert_allclose(found.test_errors, expected.test_errors, atol=1e-6)
@@ -203,13 +213,18 @@ def test_settings_and_data_are_part_of_the_key(tmp_path, experiment):
     others = [
         replace(experiment, X=sparse.csr_array((rows.data, 4 - rows.indices, rows.indptr))),
         replace(experiment, Y=experiment.Y[:, ::-1]),
+        replace(experiment, X_test=2 * experiment.X_test),
         replace(experiment, Y_test=experiment.Y_test[:, ::-1]),
         replace(experiment, X=rows),
         replace(experiment, X=2 * rows),
+        *(
+            replace(experiment, X=np.zeros((60, d), t))
+            for d, t in ((4, "f4"), (2, "f8"), (8, "f2"))
+        ),
     ]
     runs = {Store.of(tmp_path, other, PROTOCOL).run for other in [experiment, *others]}
     runs |= {Store.of(tmp_path, experiment, Protocol(alphas=(10.0,))).run}
-    assert len(runs) == 7
+    assert len(runs) == 11
     assert Store.of(tmp_path, replace(experiment), PROTOCOL).run in runs
 
 
@@ -246,6 +261,18 @@ def test_records_of_another_version_are_not_called_damaged(tmp_path, experiment)
         connection.execute("DROP TABLE paths")
     with pytest.raises(DataError, match="another version of fitzpatrick; move it"):
         store.read()
+
+
+def test_records_that_another_process_holds_are_not_called_damaged(
+    tmp_path, experiment, monkeypatch
+):
+    monkeypatch.setattr(records, "_WAIT_SECONDS", 0)
+    store = Store.of(tmp_path, experiment, PROTOCOL)
+    with contextlib.closing(sqlite3.connect(store.file)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(DataError, match=r"the records cannot be kept here: database is locked"):
+            store.add(PATHS[0], [a_record()])
+    store.add(PATHS[0], [a_record()])
 
 
 @pytest.mark.parametrize("column", ["path", "sha256", "records", "run"])
@@ -307,19 +334,9 @@ def reproduce(run, monkeypatch, tmp_path):
     return lambda *more: run("reproduce", *options, *more)
 
 
-def test_the_table_of_a_device_is_that_of_numpy(reproduce, monkeypatch, tmp_path):
-    """By default in one process, since each of them would have to start the device."""
+def test_the_table_of_a_device_is_that_of_numpy(reproduce, tmp_path):
     pytest.importorskip("torch")
-    by_numpy, asked = reproduce("-j", 1), []
-
-    class Counting(runner.Parallel):
-        def __init__(self, n_jobs, **options):
-            asked.append(n_jobs)
-            super().__init__(n_jobs, **options)
-
-    monkeypatch.setattr(runner, "Parallel", Counting)
-    by_torch = reproduce("--device", "cpu")
-    assert (by_numpy[:2], asked) == (by_torch[:2], [1])
+    assert reproduce("-j", 1)[:2] == reproduce("--device", "cpu")[:2]
     assert "PyTorch cpu" in (tmp_path / "out" / "fits.csv").read_text()
     assert "PyTorch on cpu" in (tmp_path / "out" / "report.html").read_text()
 

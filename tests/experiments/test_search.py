@@ -1,11 +1,14 @@
 """Which penalties are fitted: where a path ends, and how the search goes on between them."""
 
+import itertools
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.model_selection import KFold
 
-from fitzpatrick.datasets import read_table
+from fitzpatrick.datasets import Table, read_table
 from fitzpatrick.experiments import learners, models
 from fitzpatrick.experiments.learners import learner, search
 from fitzpatrick.experiments.protocol import (
@@ -18,7 +21,7 @@ from fitzpatrick.experiments.protocol import (
 )
 from fitzpatrick.experiments.records import choose
 from fitzpatrick.experiments.runner import RunOptions, run_experiment
-from fitzpatrick.linear_model import fit_path
+from fitzpatrick.linear_model import ProportionRegressor, fit_path
 from fitzpatrick.linear_model._path import has_risen
 
 from .conftest import make_experiment
@@ -78,6 +81,18 @@ def test_the_search_comes_near_the_best_penalty_between_those_of_the_grid(best, 
     assert len(searched(replace(protocol, refine=False), errors.get)) <= len(ALPHAS)
 
 
+@pytest.mark.parametrize("scale", [1e-320, 1e-200, 1e200])
+def test_the_search_ends_among_the_smallest_and_the_largest_numbers(scale):
+    """Whose products are zero or infinite."""
+    alphas = (100 * scale, 10 * scale, scale)
+    for best in alphas:
+        tried = search(LossChoice("logistic"), Protocol(alphas=alphas, refine=True), errors := {})
+        for alpha in itertools.islice(tried, 20):
+            errors[alpha] = abs(np.log(alpha / best))
+        assert len(errors) < 12
+        assert scale <= min(errors) < max(errors) <= 100 * scale
+
+
 def test_fits_start_at_the_next_stronger_penalty(monkeypatch):
     """Wherever the search has been meanwhile."""
     starts, models = [], learners.PenaltyPath.models
@@ -93,7 +108,7 @@ def test_fits_start_at_the_next_stronger_penalty(monkeypatch):
 
     def coefficients():
         fit = learner(*task, tol=1e-8)
-        return {alpha: fit(alpha).estimator.coef_ for alpha in alphas}
+        return {alpha: fit(alpha).coef_ for alpha in alphas}
 
     kept = coefficients()
     assert (starts[0], starts[-1]) == (None, None)
@@ -168,6 +183,30 @@ def test_fit_looks_at_the_mean_over_its_folds(tmp_path):
     assert stopped == whole < max(ALPHAS)
 
 
+@pytest.mark.parametrize("n", [3, 60])
+def test_the_score_is_that_of_estimators_on_the_folds(n):
+    """As many folds as rows, if these are fewer than five."""
+    experiment = make_experiment()
+    X, Y, alphas = 3 * experiment.X[:n], experiment.Y[:n], (1.0, 1e-3)
+    names = tuple(f"x{j}" for j in range(X.shape[1])), ("a", "b", "c")
+    fitted = models.fit(
+        Table(X, Y, "proportions", *names),
+        Path("mine.csv"),
+        LossChoice("fitzpatrick_logistic"),
+        Protocol(True, alphas=alphas),
+    )
+    folds = [*KFold(min(5, n), shuffle=True, random_state=0).split(X)]
+    how = {"fit_intercept": True, "standardize": True, "tol": 1e-10}
+    errors = []
+    for alpha in alphas:
+        model = ProportionRegressor("fitzpatrick_logistic", alpha, **how)
+        found = [model.fit(X[rest], Y[rest]).predict(X[held]) - Y[held] for rest, held in folds]
+        errors.append(np.mean([np.square(one).sum(axis=1).mean() for one in found]))
+    # gradients of 1e-8, which the smallest penalty makes errors of 1e-5
+    assert fitted.model.cv_score == pytest.approx(-min(errors), rel=1e-5)
+    assert fitted.setting == alphas[int(np.argmin(errors))]
+
+
 def test_boosted_trees_grow_along_their_path(tmp_path):
     """Each record is that of an estimator with as many rounds, chosen on dev, then refitted."""
     boosting = pytest.importorskip("fitzpatrick.boosting")
@@ -206,7 +245,7 @@ def test_few_rows_and_rare_values_grow_trees(rows):
     Y = np.hstack([X, 1 - X])
     choice = LossChoice("sparsemax", None, "boosted")
     found = learner(choice, X.astype(float), Y, Protocol(), tol=1e-8)(50)
-    assert found.estimator.predict(X.astype(float))[-1, 0] > 0.5
+    assert found.predict(X.astype(float))[-1, 0] > 0.5
 
 
 def test_boosted_models_of_a_path_stay_as_they_were():
@@ -214,9 +253,9 @@ def test_boosted_models_of_a_path_stay_as_they_were():
     pytest.importorskip("lightgbm")
     experiment, choice = make_experiment(), LossChoice("logistic", None, "boosted")
     fit = learner(choice, experiment.X, experiment.Y, Protocol(), tol=1e-8)
-    models = [fit(rounds).estimator for rounds in (2, 5)]
+    models = [fit(rounds) for rounds in (2, 5)]
     scores = [model.predict_scores(experiment.X) for model in models]
-    models.append(fit(9).estimator)
+    models.append(fit(9))
     assert [model.n_iter_ for model in models] == [2, 5, 9]
     for model, before in zip(models, scores, strict=False):
         np.testing.assert_array_equal(model.predict_scores(experiment.X), before)

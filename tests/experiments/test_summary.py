@@ -94,6 +94,17 @@ def test_interval_knows_that_the_splits_might_have_been_others():
     assert interval(values.mean(axis=0)[None])[1] < 0  # which is what samples alone say
 
 
+def test_every_split_and_every_sample_counts_alike_in_the_resamples():
+    """Losses that are wrong on one sample of one split each, with a mean error of one."""
+    splits, n = 3, 4
+    values = splits * n * np.eye(splits * n).reshape(-1, splits, n)
+    # a resample has a split and a sample 0, 1, 2, … times, each with mean and variance of one; the
+    # means of the splits are moved apart by less than 3
+    deviation = 3 * np.sqrt(2 * 2 - 1)
+    found = resampled_means(values).mean(axis=1)
+    np.testing.assert_allclose(found, 1, atol=5 * deviation / np.sqrt(summary.RESAMPLES))
+
+
 @pytest.mark.parametrize(
     ("splits", "sd_split", "sd_sample", "n"),
     [(1, 0.0, 1.0, 40), (3, 1.0, 0.0, 2), (5, 1.0, 0.0, 2), (10, 1.0, 0.0, 2), (5, 0.1, 0.5, 65)],
@@ -188,4 +199,9 @@ def test_heading_and_numbers():
     )
     assert "intercept: unpenalized; " in other
     assert other.endswith("final model: fitted to train and dev; α grid: 2, 1.")
+    quick = " ".join(heading(Protocol(alphas=(1.0,), whole_grid=False, refine=True), 5).split())
+    said = (
+        "; α grid: 1, until the dev error has clearly risen, then in smaller steps around the best."
+    )
+    assert quick.endswith(said)
     assert (signed(0.01), signed(-0.01), number(12.0, 1)) == ("+.0100", "-.0100", "12.0")

@@ -43,16 +43,16 @@ class Browser:
     def find_all(self, selector):
         return self.driver.find_elements("css selector", selector)
 
-    def press(self, *names, shift=False):
-        """Press keys, by the names that selenium has for them."""
+    def press(self, *names, hold=None):
+        """Press keys, by the names that selenium has for them, while another one is held."""
         from selenium.webdriver import ActionChains, Keys
 
         actions = ActionChains(self.driver, duration=0)
-        if shift:
-            actions.key_down(Keys.SHIFT)
+        if hold:
+            actions.key_down(getattr(Keys, hold))
         actions.send_keys(*(getattr(Keys, name) for name in names))
-        if shift:
-            actions.key_up(Keys.SHIFT)
+        if hold:
+            actions.key_up(getattr(Keys, hold))
         actions.perform()
 
     def drag(self, selector, dx=0, dy=0, kind="mouse"):

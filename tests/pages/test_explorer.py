@@ -123,6 +123,10 @@ def test_page_opens_on_numbers_that_fit_together(browser):
     assert seen["1"] < seen["c"] < seen["0"]
     assert browser.find("#loss-0").text == f"{seen['0']:.4f}"
     assert {one.text for one in browser.find_all(".present")} == {f"loss {seen['c']:.4f}"}
+    shares = """return [...document.querySelectorAll(".bar")]
+        .map((bar) => bar.offsetWidth / bar.parentElement.clientWidth)"""
+    expected = [seen[end] / seen["0"] for end in ("0", "c", "1")]
+    assert browser.run(shares) == pytest.approx(expected, abs=0.01)  # of whole pixels
 
 
 DRAWN = """
@@ -195,6 +199,8 @@ def test_dragging_the_scores(browser, kind):
     assert after["theta"][0] < before["theta"][0] - 0.5
     assert sum(after["theta"]) == pytest.approx(0, abs=1e-12)
     assert after["link"] != before["link"]
+    browser.press("ARROW_UP")  # a handle that was dragged has the keyboard
+    assert check_numbers(browser, alpha=1, c=0.5)["theta"][0] > after["theta"][0]
 
 
 @pytest.mark.parametrize("kind", ["mouse", "touch"])
@@ -249,7 +255,9 @@ def test_arrow_keys_move_scores_and_target(browser):
     up = check_numbers(browser, alpha=1, c=0.5)
     step = up["theta"][0] - start["theta"][0]
     assert 0.05 < step < 0.2
-    browser.press("ARROW_DOWN", shift=True)
+    browser.press("ARROW_UP", hold="CONTROL")  # which is the browser's
+    assert shown(browser) == up
+    browser.press("ARROW_DOWN", hold="SHIFT")
     down = check_numbers(browser, alpha=1, c=0.5)
     assert down["theta"][0] - up["theta"][0] == pytest.approx(-5 * step, abs=0.01)
     label = browser.find("#scores .handle").get_attribute("aria-valuetext")
@@ -345,6 +353,9 @@ def test_dark_mode_follows_the_system_and_the_button(browser, url):
     button.click()
     assert (browser.run(background), browser.run(ink)) == dark
     assert button.text == "Light mode"
+    browser.find("[type=reset]").click()
+    browser.open(address_once_saved(browser))
+    assert browser.run(background) == dark[0]
 
 
 @pytest.mark.parametrize("width", [400, 360])
@@ -439,3 +450,6 @@ def test_pointing_at_a_curve_shows_its_values(browser, url):
     assert value == pytest.approx(np.log1p(np.exp(margin)), abs=6e-5)  # four digits are shown
     assert slope == pytest.approx(1 / (1 + np.exp(-margin)), abs=6e-5)
     assert "near" in line.get_attribute("class")
+    ActionChains(browser.driver, duration=0).move_to_element(browser.find("h1")).perform()
+    assert not browser.find(".tip").is_displayed()
+    assert "near" not in line.get_attribute("class")

@@ -8,7 +8,6 @@ smaller leaves where samples are few.
 
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
@@ -29,16 +28,7 @@ _ANY_SPLIT = {"feature_pre_filter": False, "min_data_in_bin": 1}
 NEEDS_LIBRARY = "they need lightgbm: pip install 'fitzpatrick[boosting]'"
 
 
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """A model at one setting of its path: a penalty α, or a number of rounds."""
-
-    setting: float
-    estimator: Any
-    converged: bool = True
-
-
-Fit = Callable[[float], Fitted]
+Fit = Callable[[float], Any]  # an estimator for a penalty α, or for a number of rounds
 
 
 def learner(
@@ -73,7 +63,7 @@ def learner(
     models: Iterator[FittedModel] = iter(())
     asked = 0.0
 
-    def fit(alpha: float) -> Fitted:
+    def fit(alpha: float) -> Any:
         nonlocal models, asked
         asked = alpha
         stronger = [model for model in known if model.alpha > alpha]
@@ -84,10 +74,8 @@ def learner(
         model = next(models)
         known.append(model)
         del known[: -max(1, MAX_KEPT // model.coef.size)]
-        estimator = ProportionRegressor.from_model(
-            model, choice.name, tightness=choice.tightness, **scaled
-        )
-        return Fitted(alpha, estimator, model.status.converged)
+        how = {"tightness": choice.tightness, **scaled}
+        return ProportionRegressor.from_model(model, choice.name, **how)
 
     return fit
 
@@ -103,17 +91,21 @@ def _boosted(choice: LossChoice, X: Any, Y: np.ndarray, n_threads: int | None) -
         n_jobs=n_threads or (1 if X.shape[0] * X.shape[1] < MIN_CELLS_FOR_THREADS else None),
         library_params=_ANY_SPLIT,
     )
-    last = Fitted(0, estimator)
+    grown = 0
 
-    def fit(rounds: float) -> Fitted:
-        nonlocal last
-        more = int(rounds - last.setting)
+    def fit(rounds: float) -> Any:
+        nonlocal estimator, grown
         # a fit adds to a copy, which has a list of trees of its own
-        grown = copy(last.estimator).set_params(n_estimators=more)
-        last = Fitted(rounds, grown.fit(X, Y))
-        return last
+        more = copy(estimator).set_params(n_estimators=int(rounds) - grown)
+        estimator, grown = more.fit(X, Y), int(rounds)
+        return estimator
 
     return fit
+
+
+def has_converged(estimator: Any) -> bool:
+    """True unless a linear model ended above the tolerance; trees always are as asked for."""
+    return not isinstance(estimator, ProportionRegressor) or estimator.status_.converged
 
 
 def can_boost() -> bool:

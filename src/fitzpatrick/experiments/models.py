@@ -15,7 +15,7 @@ from ..linear_model._design import constant_columns
 from ..losses import get_loss
 from ..metrics import squared_error
 from ..preprocessing import label_proportions
-from .learners import learner, search
+from .learners import has_converged, learner, search
 from .model_files import MAX_COEFFICIENTS, SavedModel
 from .protocol import MODELS, SEARCH_TOL, LossChoice, Protocol, prepared
 from .report import csv_text, edge_of_grid
@@ -104,7 +104,7 @@ def fit(
             learn = learner(
                 choice, X, Y, protocol, tol=TOL, callback=lambda _: bar.update() and None
             )
-            estimator = learn(setting).estimator
+            estimator = learn(setting)
     except ValueError as error:
         raise DataError(str(error), file) from None
     if is_linear:
@@ -147,9 +147,9 @@ def _cross_validate(
             found = []
             for fit, dev in folds:
                 model = fit(setting)
-                scores = model.estimator.predict_scores(dev.X)
+                scores = model.predict_scores(dev.X)
                 found.append(squared_error(dev.Y, choice.loss.link(scores)))
-                unconverged += not model.converged
+                unconverged += not has_converged(model)
                 bar.update()
             errors[setting] = float(np.mean(found))
     return errors, float(np.mean(baselines)), unconverged

@@ -11,7 +11,6 @@ quarter, dev, is chosen.
 import functools
 import hashlib
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from ..datasets import DataError, Dataset, Split, Table
 from ..datasets._table import Matrix
 from ..linear_model import DEFAULT_ALPHAS
 from ..linear_model._checks import check_features
+from ..linear_model._cv import refined
 from ..linear_model._design import constant_columns
 from ..losses import Loss, get_loss, name_of
 from ..preprocessing import label_proportions
@@ -319,15 +319,10 @@ def halfway(errors: Mapping[float, float]) -> list[float]:
         >>> halfway({100.0: 0.3, 10.0: 0.2, 1.0: 0.4}), halfway({1.0: 0.3, 0.75: 0.2, 0.56: 0.3})
         ([31.6, 3.16], [])
     """
-    alphas = sorted(errors, reverse=True)
-    best = min(alphas, key=errors.__getitem__)
-    at = alphas.index(best)
-    neighbors = alphas[max(at - 1, 0) : at] + alphas[at + 1 : at + 2]
-    return [
-        float(f"{math.sqrt(best * other):.3g}")
-        for other in neighbors
-        if max(best, other) > MAX_STEP * min(best, other)
-    ]
+    alphas = np.asarray(sorted(errors))
+    scores = -np.asarray([errors[alpha] for alpha in alphas])
+    middle = [float(f"{alpha:.3g}") for alpha in refined(alphas, scores[:, None], MAX_STEP)]
+    return [alpha for alpha in middle if alpha not in errors]  # subnormal ones have few digits
 
 
 def describe(protocol: Protocol) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from tqdm import tqdm  # type: ignore[import-untyped]
 
 from ..datasets._table import Matrix
 from ..metrics import log_loss, sparsity, squared_error, squared_errors
-from .learners import learner, search
+from .learners import has_converged, learner, search
 from .protocol import Experiment, FitPath, LossChoice, Protocol, paths, split
 from .records import Grids, Record, Store, choose
 from .summary import accuracy
@@ -217,9 +217,9 @@ def fit_and_score(
         seconds = time.perf_counter() - begin
         errors[setting] = math.nan
         if dev.Y.size:
-            dev_scores = model.estimator.predict_scores(dev.X)
+            dev_scores = model.predict_scores(dev.X)
             errors[setting] = squared_error(dev.Y, loss.proportions(dev_scores))
-        test_scores = model.estimator.predict_scores(test.X)
+        test_scores = model.predict_scores(test.X)
         prediction = loss.proportions(test_scores)
         judged = loss.probabilities(test_scores) if has_labels else prediction
         records[setting] = Record(
@@ -229,8 +229,8 @@ def fit_and_score(
             accuracy=accuracy(test.Y, prediction),
             log_loss=log_loss(test.Y, judged),
             zeros=sparsity(prediction),
-            n_iter=int(model.estimator.n_iter_),
-            converged=model.converged,
+            n_iter=int(model.n_iter_),
+            converged=has_converged(model),
             seconds=seconds,
             device="LightGBM" if loss.model == "boosted" else device,
         )

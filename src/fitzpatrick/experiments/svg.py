@@ -20,6 +20,7 @@ _ROW = 43
 _PLOT = 210  # height of a line plot's area
 MAX_RATIO = 2.0  # of the largest to the least value that a line plot shows
 HUES = 4
+_RING = 8  # radius of what marks a minimum
 _CORNERS = {
     "square": ((-4, -4), (4, -4), (4, 4), (-4, 4)),
     "diamond": ((0, -6), (6, 0), (0, 6), (-6, 0)),
@@ -107,7 +108,8 @@ def line_plot(
     low, high = _axis_range([low, high])
 
     def to_x(value: float) -> float:
-        return 6 + (value - float(logs[0])) / (float(np.ptp(logs)) or 1.0) * (width - 12)
+        share = (value - float(logs[0])) / (float(np.ptp(logs)) or 1.0)
+        return _RING + 1 + share * (width - 2 * _RING - 2)
 
     def to_y(value: float) -> float:
         return (high - value) / (high - low) * _PLOT
@@ -137,7 +139,7 @@ def line_plot(
             tip = f"{line.label}, {axes[0]} = {setting:g}: {value:.4g}"
             drawn += _marker(marker, a, b, f"fill {hue}", tip)
         a, b = places[int(values.argmin())]
-        drawn += f'<circle class="ring" cx="{a:.1f}" cy="{b:.1f}" r="8"/>'
+        drawn += f'<circle class="ring" cx="{a:.1f}" cy="{b:.1f}" r="{_RING}"/>'
         lines += _of_loss(line.label, drawn)
         y = 12 + 20 * i
         entry = _line(stroke, _MARGIN, y, _MARGIN + 44, y)

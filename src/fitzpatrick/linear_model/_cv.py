@@ -39,17 +39,18 @@ FoldScores = tuple[Array, list[Coefficients], int]
 Folds = Callable[[], Iterator[tuple[Any, Any]]]  # data to fit, and samples to score
 
 
-def refined(alphas: Array, mean: Array) -> Array:
+def refined(alphas: Array, mean: Array, near: float = 1.01 * FINEST_STEP) -> Array:
     """Geometric midpoints between the best alpha of each tightness and its neighbors, falling.
 
-    Alphas rise; the mean scores are (alphas, tightnesses).
+    Alphas rise; the mean scores are (alphas, tightnesses). Between neighbors within a factor of
+    ``near`` there is none.
     """
     midpoints = set()
     for scores in mean.T:
         best = len(alphas) - 1 - int(np.argmax(scores[::-1]))  # the strongest among equals
         for low in alphas[max(best - 1, 0) : best + 1]:
             high = alphas[np.searchsorted(alphas, low) + 1 :][:1]
-            if low > 0 and high.size and high[0] / low > 1.01 * FINEST_STEP:
+            if low > 0 and high.size and high[0] > near * low:
                 midpoints.add(float(np.sqrt(low) * np.sqrt(high[0])))
     return np.asarray(sorted(midpoints, reverse=True))
 
