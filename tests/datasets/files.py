@@ -40,5 +40,7 @@ def check_refusal(read, path, line, problem):
     named = DataError(**vars(caught.value))
     for error in (caught.value, named):
         again = pickle.loads(pickle.dumps(error))  # as worker processes send it
-        assert (str(again), vars(again)) == (str(error), vars(error)) == (again.args[0], vars(named))
+        assert (
+            (str(again), vars(again)) == (str(error), vars(error)) == (again.args[0], vars(named))
+        )
     return caught.value

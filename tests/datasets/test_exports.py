@@ -114,6 +114,32 @@ def test_parquet_files_that_pandas_wrote(tmp_path):
         read_table(tmp_path / "a.parquet", TARGETS)
 
 
+@pytest.mark.parametrize(
+    "names", [["first name"], ["# rooms", "y"], ["#a"], ["a;b"], ["a|b", "c|d"]]
+)
+def test_formats_that_know_their_columns(tmp_path, names):
+    """Separators, spaces and # within names and words are nothing but characters."""
+    words = tuple(f"{names[0]} {i}" for i in range(5))
+    table = pd.DataFrame(dict.fromkeys(names, words))
+    table.to_parquet(tmp_path / "a.parquet")
+    table.to_excel(tmp_path / "a.xlsx", index=False)
+    table.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
+    columns = Columns(tuple(Category(name, words) for name in names))
+    for suffix in ("parquet", "xlsx", "jsonl"):
+        X = read_inputs(tmp_path / f"a.{suffix}", columns).X
+        np.testing.assert_array_equal(X, np.hstack([np.eye(5)] * len(names)))
+
+
+def test_comments_above_the_names_of_a_sheet(tmp_path):
+    path = tmp_path / "a.xlsx"
+    for names in (["x", "a", "b"], ["# x", "a", "b"]):
+        rows = [["# made by a tool", None, None], names, *ROWS]
+        pd.DataFrame(rows).to_excel(path, index=False, header=False)
+        table = read_table(path, TARGETS)
+        np.testing.assert_array_equal(np.column_stack([table.X, table.Y]), ROWS)
+        assert (table.feature_names, table.lines.tolist()) == ((names[0],), [3, 4, 5])
+
+
 def test_damaged_files_of_other_programs(tmp_path):
     frame().to_parquet(tmp_path / "a.parquet")
     frame().to_excel(tmp_path / "a.xlsx", index=False)

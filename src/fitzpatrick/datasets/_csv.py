@@ -30,6 +30,7 @@ _SAMPLE_CHARACTERS = 1 << 20
 _SAMPLE_ROWS = 200  # that show which columns are numbers
 _SHOWN_LINES = 5
 _MAX_FIELD = 1 << 17  # characters
+_COMMENT, _LONE_COMMENT = re.compile("#"), re.compile("#[^,]*,+$")
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 # what 1.234 and 1,234 may be, besides a number with a fraction
 _MAY_BE_GROUPED = {PLAIN: NumberFormat(",", "."), COMMA: NumberFormat(".", ",")}
@@ -68,9 +69,11 @@ class CsvFile:
         ``content`` is the table of a file of another format, as CSV that begins in ``first_line``.
         """
         self.path, self.notes, self.header_line, self.doubt = path, list[str](), None, ""
+        is_csv = content is None
         lines = (read_text(path, self.notes) if content is None else content).split(b"\n")
         start, head, separator = _sample(lines)
-        header, data = _header(head, separator or _find_separator(head, path))
+        separator = separator if is_csv else ","
+        header, data = _header(head, separator or _find_separator(head, path), is_csv=is_csv)
         header = header if has_header else data
         self.separator = separator or _find_separator(head[header:], path)
         line = first_line + start + header
@@ -86,7 +89,7 @@ class CsvFile:
         self._has_row_names = False
         found = list(numbered("column_", len(first.fields), 1))
         if has_header:
-            self.header_line = first.line
+            self.header_line = first.line or None
             found = list(map(_plain_name, first.fields))
             found[0] = found[0].lstrip("# ") if header < data else found[0]
             found = self._named(found, [one for one in rest if not one.is_blank])
@@ -309,17 +312,19 @@ def _sample(lines: Sequence[bytes]) -> tuple[int, list[str], str | None]:
     return start, head, separator
 
 
-def _header(head: Sequence[str], separator: str) -> tuple[int, int]:
+def _header(head: Sequence[str], separator: str, *, is_csv: bool) -> tuple[int, int]:
     """Positions of the line of names and of the first line that is no comment.
 
-    A comment directly above the data, with as many fields, holds the names: ``# a,b,c``.
+    A comment directly above the data, with as many fields, holds the names: ``# a,b,c``. In tables
+    of other formats, a comment stands alone in its row.
     """
-    data = next((i for i, line in enumerate(head) if not line.startswith("#")), len(head))
+    is_comment = (_COMMENT if is_csv else _LONE_COMMENT).match
+    data = next((i for i, line in enumerate(head) if not is_comment(line)), len(head))
     if data == len(head):
         return max(data - 1, 0), data
     above, below = (head[i].count(separator) for i in (data - 1, data))
     cells = (cell.strip(' "') for cell in head[data].split(separator))
-    has_names = data and above and above == below and any(map(PLAIN.matches, cells))
+    has_names = is_csv and data and above and above == below and any(map(PLAIN.matches, cells))
     return (data - 1, data) if has_names else (data, data)
 
 
