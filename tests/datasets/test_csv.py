@@ -430,9 +430,39 @@ def test_a_test_file_has_the_columns_of_its_training_file(tmp_path):
     shares = read_table(write(tmp_path, SHARES), ABC)
     with pytest.raises(DataError, match="its target columns: not in the training file"):
         read_table(write(tmp_path, "x,a,b\n1,.5,.5\n"), AB, like=shares)
+    numbers = read_table(write(tmp_path, "x,a,b\n1,-1,2\n"), AB, plain=True)
+    other = read_table(write(tmp_path, "x,a,b\n1,-1,2\n"), ["b", "a"], like=numbers, plain=True)
+    assert other.Y.tolist() == [[-1, 2]]
     libsvm = read_table(write(tmp_path, "0,2 1:1 3:1\n1 1:1\n", "a.svm"))
     other = read_table(write(tmp_path, "0 1:1\n1 2:1\n", "b.svm"), like=libsvm)
     assert (other.X.shape, other.Y.shape) == ((2, 3), (2, 3))
+
+
+TAGGED = "1;2,2,2;1,,1;3,3"
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "kind", "expected"),
+    [
+        (TAGGED, "3;2", "indicators", [[0, 1, 1]]),
+        (TAGGED, "1", "indicators", [[1, 0, 0]]),
+        (TAGGED, "1.0;1,", "indicators", [[1, 0, 0], [0, 0, 0]]),
+        ("a;b,a;b;c,d;e;f;g;h", "a;b;c,a;b", "labels", np.eye(3)[[1, 0]]),
+        ("3,1,2", "2.0,3.0", "labels", np.eye(3)[[1, 2]]),
+    ],
+)
+def test_a_target_column_is_read_as_in_its_training_file(tmp_path, train, test, kind, expected):
+    paths = [
+        write(
+            tmp_path,
+            "x,y\n" + "".join(f"{i},{cell}\n" for i, cell in enumerate(cells.split(","))),
+            name,
+        )
+        for name, cells in (("train.csv", train), ("test.csv", test))
+    ]
+    table = read_table(paths[0], Y)
+    assert table.kind == kind
+    check_table(paths[1], Y, {"Y": expected, "kind": kind}, like=table)
 
 
 def test_a_column_that_looks_different_further_down(tmp_path, monkeypatch):
@@ -475,6 +505,10 @@ def test_data_frames_by_a_recipe(tmp_path):
         [9, 9],
     ]
     for frame, problem in (
+        (
+            {"x": np.array(["2024-01-31"], "M8[ns]"), "z": [1]},
+            "column 'x', row 1: '2024-01-31T.* not a",
+        ),
         ({"x": [1, -np.inf], "z": [1, 1]}, "column 'x', row 2: the number is infinite"),
         ({"x": [1]}, "no column is called 'z'; there are x"),
         ({"x": [1, "w"], "z": [1, 1]}, "column 'x', row 2: 'w' is not a number"),

@@ -218,7 +218,7 @@ class Ordinal(_Filled):
 
     def numbers(self, cells: Cells) -> Any:
         problem = f"is not among the values of the training file: {listed(self.values)}"
-        return as_texts(cells).numbers(_finder(self.values), problem)
+        return as_texts(cells).numbers(finder(self.values), problem)
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ class _Words(Column):
         return (text,)
 
     def encode(self, cells: Cells, notes: Notes) -> Matrix:
-        texts, find, width = as_texts(cells), _finder(self.values), len(self.feature_names)
+        texts, find, width = as_texts(cells), finder(self.values), len(self.feature_names)
         # features of each value; the last: of a missing cell
         known: list[list[int]] = [[] for _ in texts.values]
         known.append([len(self.values)] if width > len(self.values) else [])
@@ -429,7 +429,7 @@ def tags_among(values: Iterable[str], separator: str) -> tuple[str, ...]:
     return tuple(sorted({tag for value in values for tag in split_tags(value, separator)}))
 
 
-def _finder(values: Sequence[str]) -> Callable[[str], int | None]:
+def finder(values: Sequence[str]) -> Callable[[str], int | None]:
     """Finds a word's position among the values; 3.0 is 3, unless both are there."""
     position = {_canonical(value): i for i, value in enumerate(values)}
     position.update((value, i) for i, value in enumerate(values))
