@@ -74,7 +74,10 @@ LONG = {
     "numbers of labels": ("a.arff", lambda n: RELATION.format("'r: " + "-C " * n + "'", 1)),
     "colons": ("a.arff", lambda n: RELATION.format("'" + ":" * n + "'", 1)),
     "equal names": ("a.csv", lambda n: "x," * n + "z\n1\n"),
-    "columns without a name": ("a.csv", lambda n: f"x,y{',' * n}\n1,u{',' * n}\n2,v{',' * n}\n"),
+    "columns without a name": (
+        "a.csv",
+        lambda n: "x,y{0}\n1,u{0}\n2,v{0}\n".format("," * (n // 4)),
+    ),
     "spaces between features": ("a.svm", lambda n: f"0{' ' * n}1:1{' ' * n}x\n"),
 }
 

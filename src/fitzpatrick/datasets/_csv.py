@@ -142,7 +142,8 @@ class CsvFile:
         if not lines.size:
             raise DataError("no row below the line of names", self.path)
         nameless = [column for column in self._columns[1:] if isinstance(column, int)]
-        for i, cells in table.words(nameless).items() if nameless else ():
+        cells_of = table.parse(nameless, dtype=object, na_filter=False).to_numpy().T
+        for i, cells in zip(nameless, cells_of, strict=True):
             row = next((row for row, cell in enumerate(cells) if cell.strip()), None)
             if row is not None:
                 problem = f"column {i + 1} has no name in line {self.header_line}, and the value "
@@ -163,7 +164,8 @@ class CsvFile:
         return Frame(self.path, options, lines, found, notes, marks, semicolons)
 
     def cells(self, names: Sequence[str]) -> dict[str, list[str]]:
-        return {name: one.tolist() for name, one in self._rows()[0].words(names).items()}
+        found = self._rows()[0].words(names)
+        return {name: found[name].tolist() for name in names}
 
     def _rows(self) -> tuple["_Text", np.ndarray]:
         """The rows as well-formed CSV, and the line of each; blank ones and comments are left out,
@@ -218,9 +220,9 @@ class _Text:
     separator: str
     columns: Sequence[str | int]
 
-    def words(self, columns: Sequence[Any], n_rows: int | None = None) -> dict[Any, Any]:
-        found = self._parse(columns, nrows=n_rows, dtype=object, na_filter=False)
-        return {column: one.to_numpy() for column, one in found.items()}
+    def words(self, names: Sequence[str], n_rows: int | None = None) -> dict[str, np.ndarray]:
+        found = self.parse(names, nrows=n_rows, dtype=object, na_filter=False)
+        return {name: one.to_numpy() for name, one in found.items()}
 
     def numbers(self, names: Sequence[str]) -> dict[str, tuple[np.ndarray, str]]:
         """Columns of numbers, and their decimal marks, if the first rows leave no doubt of them."""
@@ -230,9 +232,9 @@ class _Text:
         chosen = [name for name, one in marks.items() if one in ("", mark)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # columns of several types are words
-            found = self._parse(chosen, decimal=mark, na_values=sorted(MISSING_WORDS))
+            found = self.parse(chosen, decimal=mark, na_values=sorted(MISSING_WORDS))
         has_codes = False
-        if any(one.dtype.kind in "iu" for one in found.values()):  # 007 is no whole number
+        if any(one.kind in "iu" for one in found.dtypes):  # 007 is no whole number
             text = np.frombuffer(b"\n" + self.content + b"\n", np.uint8)
             zeros = np.flatnonzero(text == ord("0"))
             zeros = zeros[text[zeros + 1] - ord("0") < 10]  # bytes below that of 0 wrap around
@@ -245,16 +247,16 @@ class _Text:
                 numbers[name] = one.to_numpy(np.float64), mark if kind == "f" else ""
         return {name: one for name, one in numbers.items() if not np.isinf(one[0]).any()}
 
-    def _parse(self, columns: Sequence[str | int], **options: Any) -> dict[Any, Any]:
-        pandas, index = find_pandas(), {column: i for i, column in enumerate(self.columns)}
+    def parse(self, columns: Sequence[str | int], **options: Any) -> Any:
+        """A data frame; ``columns`` are names, or positions without a name, in any order."""
+        pandas = find_pandas()
         if tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1):  # exact from then on
             options["float_precision"] = "round_trip"
-        frame = pandas.read_csv(
-            io.BytesIO(self.content), sep=self.separator, header=None, names=range(len(index)),
-            usecols=[index[column] for column in columns], index_col=False, keep_default_na=False,
-            skip_blank_lines=False, engine="c", **options,
+        return pandas.read_csv(
+            io.BytesIO(self.content), sep=self.separator, header=None, names=self.columns,
+            usecols=columns, index_col=False, keep_default_na=False, skip_blank_lines=False,
+            engine="c", **options,
         )  # fmt: skip
-        return {column: frame[index[column]] for column in columns}
 
 
 def _mark(cells: Iterable[str]) -> str | None:
