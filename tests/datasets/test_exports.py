@@ -19,7 +19,7 @@ from fitzpatrick.datasets import (
     read_inputs,
     read_table,
 )
-from fitzpatrick.datasets.columns import Category
+from fitzpatrick.datasets.columns import Category, Number
 
 from .files import write
 
@@ -128,6 +128,18 @@ def test_formats_that_know_their_columns(tmp_path, names):
     for suffix in ("parquet", "xlsx", "jsonl"):
         X = read_inputs(tmp_path / f"a.{suffix}", columns).X
         np.testing.assert_array_equal(X, np.hstack([np.eye(5)] * len(names)))
+
+
+def test_carriage_returns_are_spaces_where_lines_do_not_end_in_them(tmp_path):
+    words = ["a b", "c"] * 20 + ["a\rb"]  # behind the rows that show how fields are separated
+    table = pd.DataFrame({"t\rt": words, "x": range(41)})
+    table.to_parquet(tmp_path / "a.parquet")
+    table.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
+    columns = Columns((Category("t t", ("a b", "c")), Number("x")))
+    for name in ("a.parquet", "a.jsonl"):
+        X = read_inputs(tmp_path / name, columns).X
+        rows = np.arange(41)
+        np.testing.assert_array_equal(X, np.column_stack([rows % 2 == 0, rows % 2 == 1, rows]))
 
 
 def test_comments_above_the_names_of_a_sheet(tmp_path):

@@ -70,7 +70,8 @@ class CsvFile:
         """
         self.path, self.notes, self.header_line, self.doubt = path, list[str](), None, ""
         is_csv = content is None
-        lines = (read_text(path, self.notes) if content is None else content).split(b"\n")
+        content = read_text(path, self.notes) if content is None else content.replace(b"\r", b" ")
+        lines = content.split(b"\n")
         start, head, separator = _sample(lines)
         separator = separator if is_csv else ","
         header, data = _header(head, separator or _find_separator(head, path), is_csv=is_csv)
