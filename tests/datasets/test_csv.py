@@ -511,6 +511,9 @@ def test_data_frames_by_a_recipe(tmp_path):
         ),
         ({"x": [1, -np.inf], "z": [1, 1]}, "column 'x', row 2: the number is infinite"),
         ({"x": [1]}, "no column is called 'z'; there are x"),
+        ({"x": [1, 2], "z": [1]}, r"column 'z' has the shape \(1,\), expected \(2,\)"),
+        (pd.DataFrame([[1, 2, 3]], columns=["x", "z", "z"]), r"'z' has the shape \(1, 2\), expec"),
+        ({"x": 1, "z": 2}, r"column 'x' has the shape \(\), expected"),
         ({"x": [1, "w"], "z": [1, 1]}, "column 'x', row 2: 'w' is not a number"),
     ):
         with pytest.raises(ValueError, match=problem):

@@ -241,10 +241,15 @@ def frame_features(frame: Any, columns: Columns) -> Matrix:
     """
     known = frame.keys() if isinstance(frame, Mapping) else frame.columns
     cells: dict[str, Cells] = {}
+    rows: int | None = None
     for name in (column.name for column in columns.used):
         if name not in known:
             raise ValueError(f"no column is called {name!r}; there are {listed(map(str, known))}")
-        cells[name] = _cells_in_memory(frame[name], columns.missing_values)
+        values = np.asarray(frame[name])
+        rows = len(values) if rows is None and values.ndim else rows
+        if values.shape != (rows,):
+            raise ValueError(f"column {name!r} has the shape {values.shape}, expected ({rows},)")
+        cells[name] = _cells_in_memory(values, columns.missing_values)
         if not isinstance(cells[name], Texts) and np.isinf(cells[name]).any():
             row = int(np.isinf(cells[name]).argmax()) + 1
             raise ValueError(f"column {name!r}, row {row}: the number is infinite")
@@ -254,9 +259,8 @@ def frame_features(frame: Any, columns: Columns) -> Matrix:
         raise ValueError(f"column {error.column!r}, row {error.row + 1}: {error}") from None
 
 
-def _cells_in_memory(column: Any, missing_values: Sequence[str]) -> Cells:
+def _cells_in_memory(values: np.ndarray, missing_values: Sequence[str]) -> Cells:
     """The cells of a column of a data frame: numbers and booleans, or words."""
-    values = np.asarray(column)
     if values.dtype.kind in "fiub":
         return values.astype(np.float64)
     gaps = find_pandas().isna(values)
