@@ -105,6 +105,15 @@ def test_libsvm_recipes(tmp_path):
     assert read_inputs(table, columns).X.tolist() == [[4, 5, 6]]
     table = read_inputs(path, columns)
     assert (table.kind, table.Y.shape, table.X.shape) == ("none", (2, 0), (2, 3))
+    for column in (
+        Number("x", unit="%"),
+        Number("x", 0.0, marks_missing=True),
+        Category("x", ("1",)),
+    ):
+        with pytest.raises(
+            DataError, match="LIBSVM files hold plain numbers; 'x' has words, units"
+        ):
+            read_inputs(path, Columns((column, Number("z"))))
 
 
 COMMAS, POINTS = "n;x;y\n" + "1000;1,5;u\n2000;2,5;v\n" * 3, "n;y\n1000.5;u\n2000.25;v\n"

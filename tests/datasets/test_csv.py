@@ -121,6 +121,9 @@ TABLES = {
     ),
     "points are usual": ("x,y\n1.234,u\n2.500,v\n", Y, {"X": [[1.234], [2.5]]}, {}),
     "dollars": ('x,y\n"$1,234.50",u\n"-$2,500.00",v\n', Y, {"X": [[1234.5], [-2500]]}, {}),
+    "a leading zero beside a fraction": (
+        'x,y\n01,u\n"1,234.5",v\n', Y, {"X": [[1], [1234.5]]}, {},
+    ),
     "zero needs no sign": ("x,y\n50%,u\n0,v\n", Y, {"X": [[0.5], [0]]}, {}),
     "exponents": ("x,y\n1e3,u\n-.5E-1,v\n", Y, {"X": [[1000], [-0.05]]}, {}),
     "decimal commas, as told": (

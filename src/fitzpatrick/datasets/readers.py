@@ -118,7 +118,8 @@ def read_table(
             ways = filter(None, ("--targets NAMES names them", file.doubt))
             raise DataError(problem, path, None, "; ".join(ways))
         if like is not None:
-            options = _as_target_of(like, file.targets(names), options)
+            names = tuple(file.targets(names))
+            options = _as_target_of(like, names, options)
         table = _read(file, names, columns, ignore, options, plain=plain)
     return table if like is None else replace(_as_in(like, table, path), columns=columns)
 
