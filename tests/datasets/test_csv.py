@@ -124,6 +124,10 @@ TABLES = {
     "a leading zero beside a fraction": (
         'x,y\n01,u\n"1,234.5",v\n', Y, {"X": [[1], [1234.5]]}, {},
     ),
+    "a name with more commas than there are semicolons": (
+        "a,b,c;y\np,q,r,s,t;u\nr,p,t,q,s;v\n", Y,
+        {"feature_names": ("a,b,c=p,q,r,s,t", "a,b,c=r,p,t,q,s")}, {},
+    ),
     "zero needs no sign": ("x,y\n50%,u\n0,v\n", Y, {"X": [[0.5], [0]]}, {}),
     "exponents": ("x,y\n1e3,u\n-.5E-1,v\n", Y, {"X": [[1000], [-0.05]]}, {}),
     "decimal commas, as told": (

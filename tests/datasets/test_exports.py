@@ -21,7 +21,7 @@ from fitzpatrick.datasets import (
 )
 from fitzpatrick.datasets.columns import Category, Number
 
-from .files import write
+from .files import check_refusal, write
 
 TARGETS = ["a", "b"]
 ROWS = [[1.5, 1, 0], [2.25, 0, 1], [-3.0, 1, 1]]
@@ -225,6 +225,16 @@ def test_json_lines_that_are_no_tables(tmp_path):
     for text in ('{"x": [1], "y": "u"}\n', "[1]\n", "x\n", "[" * 100_000):
         with pytest.raises(DataError, match=r"line 1: (not JSON|expected an object of)"):
             read_table(write(tmp_path, text, name="a.jsonl"), ["y"])
+
+
+def test_names_that_json_lines_lack(tmp_path):
+    """No line holds the names."""
+    path = write(tmp_path, '{"x": 1, "": "v", "y": "u"}\n', name="a.jsonl")
+    for targets, line, problem in (
+        (["y"], 1, "column 2 has no name, and the value 'v' here; write a name for it$"),
+        (["z"], None, "no column is called 'z'; the columns are x, y$"),
+    ):
+        check_refusal(lambda targets=targets: read_table(path, targets), path, line, problem)
 
 
 def test_without_the_packages_that_read_tables(tmp_path, monkeypatch):

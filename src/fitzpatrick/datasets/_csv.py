@@ -147,8 +147,9 @@ class CsvFile:
         for i, cells in zip(nameless, cells_of, strict=True):
             row = next((row for row, cell in enumerate(cells) if cell.strip()), None)
             if row is not None:
-                problem = f"column {i + 1} has no name in line {self.header_line}, and the value "
-                problem += f"{cells[row][:40]!r} here; write a name for it"
+                where = f" in line {self.header_line}" if self.header_line else ""
+                problem = f"column {i + 1} has no name{where}, and the value {cells[row][:40]!r} "
+                problem += "here; write a name for it"
                 raise DataError(problem, self.path, int(lines[row]))
         missing = MISSING_WORDS.union(options.missing_values)
         known = map(plain_number, options.missing_values)
