@@ -138,6 +138,16 @@ def test_decimal_marks_of_other_files(tmp_path, train, cells, decimal, expected)
         assert read_inputs(path, columns, decimal=decimal).X[:, 0].tolist() == expected
 
 
+def test_marks_that_contradict_each_other_decide_nothing(tmp_path):
+    path = files.write(tmp_path, "n;a;b;y\n1.5;1.5;1.5;u\n2.5;2.5;2.5;v\n")
+    columns = read_table(path, ["y"]).columns
+    path.write_text("n;a;b\n1.234;1.5;2.5\n")
+    assert read_inputs(path, columns).X.tolist() == [[1.234, 1.5, 2.5]]
+    path.write_text("n;a;b\n1.234;1.5;2,5\n")
+    problem = r"column 'n': the '\.' in its numbers may be a decimal mark or stand between"
+    files.check_refusal(lambda: read_inputs(path, columns), path, None, problem)
+
+
 def test_a_tag_that_is_written_in_two_ways_is_one(tmp_path):
     path = files.write(tmp_path, "t,y\n" + "1;2,u\n2;3,v\n1;3,u\n" * 3)
     columns = read_table(path, ["y"], options=ReadOptions(tags=("t",))).columns

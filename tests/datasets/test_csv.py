@@ -149,6 +149,7 @@ TABLES = {
         {"feature_names": ("colour=red", "colour (missing)", "a"), "X": [[1, 0, 1], [0, 1, 2]]}, {},
     ),
     "an id that recurs": ("id,y\n7,u\n7,v\n8,u\n", Y, {"X": [[7], [7], [8]], "notes": ()}, {}),
+    "an id of fractions": ("id,y\n1.5,u\n2.5,v\n", Y, {"X": [[1.5], [2.5]], "notes": ()}, {}),
     "identifiers, as told": (
         "id,name,y\n" + "".join(f"{i * i},n{i:02},{'uv'[i % 2]}\n" for i in range(30)), Y,
         {"X": np.column_stack([np.arange(30) ** 2, np.eye(30)])},
@@ -177,6 +178,7 @@ TABLES = {
         {"notes": ("x: -999 in 20 of 40 rows is taken as a number; if it stands for a missing "
                    "value, --missing-values -999 reads it so",)}, {},
     ),
+    "-99 among numbers like it": ("x,y\n-99,u\n-50,v\n-7,u\n-99,v\n", Y, {"notes": ()}, {}),
     "a number and a word for gaps": (
         "x,y\n1.5,u\n-999,v\n3.5,v\n2.5,u\n", Y, {"X": [[1.5, 0], [2.5, 1], [3.5, 0], [2.5, 0]]},
         {"options": ReadOptions(missing_values=["k. A.", "-999"])},
@@ -431,6 +433,10 @@ def test_a_test_file_has_the_columns_of_its_training_file(tmp_path):
     ):
         with pytest.raises(DataError, match=problem):
             read_table(write(tmp_path, text), ["kind"], like=train)
+    gaps = write(tmp_path, "a,b,kind\n1,,dog\n3,4,\n5,6,cat\n")
+    dropped = ReadOptions(missing="drop")  # rows without a target: gaps of features are filled
+    filled = {"X": [[1, 4], [5, 6]], "Y": [[0, 1, 0], [1, 0, 0]]}
+    check_table(gaps, ["kind"], filled, like=train, options=dropped)
     words = read_table(write(tmp_path, "x,w,y\n1,a,u\n2,b,v\n3,a,u\n"), ["y"])
     with pytest.raises(DataError, match="class 'a': not in the training file"):
         read_table(tmp_path / "data.csv", ["w"], like=words)  # a feature there
