@@ -97,6 +97,13 @@ TABLES = {
          "Y": [[0, 1, 1], [0, 1, 0], [0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 0, 0]],
          "notes": ("labels, split at ';': g (3 labels)",)}, {},
     ),
+    "labels of which half recur": (
+        "x,g\n1,a;b\n2,a;c\n3,b;d\n", ["g"],
+        {"kind": "indicators", "Y": [[1, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1]]}, {},
+    ),
+    "labels of which fewer recur": (
+        "x,g\n1,a;b\n2,a;c;d\n3,b;e\n", ["g"], {"kind": "labels", "Y": np.eye(3)}, {}
+    ),
     "labels in one column, as classes": (
         "x,g\n1,rock;jazz\n2,jazz\n3,\n4,rock\n", ["g"],
         {"target_names": ("jazz", "rock", "rock;jazz")},
