@@ -84,6 +84,10 @@ TABLES = {
         "@relation r\n@attribute z {0,0.0,1}\n@attribute n {u,v}\n@data\n0.0,u\n0,v\n1,u\n", ["n"],
         {"feature_names": ("z=0", "z=0.0", "z=1"), "X": [[0, 1, 0], [1, 0, 0], [0, 0, 1]]}, {},
     ),
+    "a declared attribute that counts": (
+        TWO.replace(" x ", " index ").format("{u,v}") + "1,u\n2,v\n3,u\n", ["n"],
+        {"X": [[1], [2], [3]], "notes": ()}, {},
+    ),
     "a gap among zeros": (
         TWO.format("{u,v}") + "{}\n" * 8 + "{0 ?,1 v}\n{0 3,1 v}\n", ["n"],
         {"X": [[0, 0]] * 8 + [[0, 1], [3, 0]]}, {},
