@@ -198,6 +198,7 @@ TABLES = {
         {"notes": ("x: numbers the rows, 1 to 40; if that is no feature, --ignore x leaves it "
                    "out",)}, {},
     ),
+    "targets that never change": (cells("1234567" * 9).replace("u", "v"), Y, {"notes": ()}, {}),
     "years": (cells(range(1990, 2030)), Y, {"notes": ()}, {}),
     "a column that tells the targets": (
         "x,z,y\n" + "".join(f"{i % 7},{i % 2},{'uv'[i % 2]}\n" for i in range(60)), Y,
