@@ -142,7 +142,7 @@ FAULTS = [
     (DENSE.replace("1,0\n", "2,0\n").replace("y {0,1}", "y numeric"), 10, "targets sum to 2; e"),
     (TWO.format("numeric") + "1,7\n1,9007199254740993\n", 6,
      "target column 'n': the class 9007199254740992 is too large a number"),
-    (TWO.format("numeric") + "1,-9007199254740993\n", 5, "the class -9007199254740992 is too large"),
+    (TWO.format("numeric") + "1,-9007199254740993\n", 5, "class -9007199254740992 is too large"),
 ]  # fmt: skip
 
 

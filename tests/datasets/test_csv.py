@@ -79,6 +79,10 @@ TABLES = {
     ),
     "classes + and -": ("x,y\n1,+\n2,-\n", Y, {"target_names": ("+", "-")}, {}),
     "a class None": ("x,y\n1,None\n2,Mild\n", Y, {"target_names": ("Mild", "None")}, {}),
+    "None for a missing class, as told": (
+        "x,y\n1,None\n2,Mild\n3,Bad\n", Y, {"target_names": ("Bad", "Mild"), "lines": [3, 4]},
+        {"options": ReadOptions(missing="drop", missing_values=["None"])},
+    ),
     "classes of counts": (
         "x,n\n1.5,0\n2.5,12\n3,7\n", ["n"], {"notes": (COUNTS.format(0, 12),)}, {}
     ),
