@@ -2,12 +2,14 @@
 
 import copy
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from fitzpatrick.datasets import Columns, DataError, ReadOptions, read_inputs, read_table
+from fitzpatrick.datasets._frame import Notes, Texts
 from fitzpatrick.datasets.columns import Boolean, Category, Ignored, Number, Ordinal, Tags
 
 from . import files
@@ -22,6 +24,19 @@ def test_many_categories_are_sparse(tmp_path, monkeypatch):
     np.testing.assert_array_equal(table.X.toarray(), expected)
     rows = "".join(f"{2 * i},{i % 7},{'uv'[i % 2]}\n" for i in range(200))
     assert not sparse.issparse(read_table(files.write(tmp_path, "x,w,y\n" + rows), ["y"]).X)
+
+
+def test_memory_of_categories():
+    """One dense table beside the sparse blocks, and none of their dense copies."""
+    cells = Texts(np.arange(100_000) % 3, ["a", "b", "c"])
+    columns = Columns(tuple(Category(f"c{i}", ("a", "b", "c")) for i in range(20)))
+    tracemalloc.start()
+    X = columns.encode({column.name: cells for column in columns.items}, Notes())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_array_equal(X[:3], np.tile(np.eye(3), 20))
+    # a row of a block holds a number and an index of eight bytes each for three cells
+    assert peak < (1 + 2 / 3 + 1 / 2) * X.nbytes
 
 
 RECIPE = Columns(

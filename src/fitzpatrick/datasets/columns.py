@@ -383,8 +383,10 @@ class Columns:
         are_sparse = all(sparse.issparse(cells[column.name]) for column in self.used)
         if (is_large or are_sparse) and filled < DENSE_FROM * math.prod(shape):
             return sparse.hstack(blocks).tocsr()
-        arrays = (block.toarray() if sparse.issparse(block) else block for block in blocks)
-        return np.concatenate(tuple(arrays), axis=1, out=np.empty(shape))
+        X, ends = np.empty(shape), np.cumsum([block.shape[1] for block in blocks])
+        for part, block in zip(np.split(X, ends[:-1], axis=1), blocks, strict=True):
+            part[:] = block.toarray() if sparse.issparse(block) else block
+        return X
 
     @staticmethod
     def plain(names: Sequence[str]) -> "Columns":
