@@ -171,6 +171,12 @@ TABLES = {
         {"notes": ("the first line is taken for the names of the columns, though it has 3 numbers "
                    "(5.1, 3.5, 1.4); if it is a row of data, say --no-header",)}, {},
     ),
+    "a first line of which half are numbers": (
+        "5.1,3.5,t,s\n4.9,3,q,o\n5,2,q,p\n", ["s"],
+        {"notes": ("the first line is taken for the names of the columns, though it has 2 numbers "
+                   "(5.1, 3.5); if it is a row of data, say --no-header",
+                   "categories, a 0/1 feature for each value: t (1 value)")}, {},
+    ),
     "a first line of data, as told": (
         "\n# iris\n5.1,3.5,s\n4.9,3,o\n", ["column_3"],
         {"X": [[5.1, 3.5], [4.9, 3]], "feature_names": ("column_1", "column_2"), "lines": [3, 4],

@@ -230,7 +230,7 @@ class _Text:
         """Columns of numbers, and their decimal marks, if the first rows leave no doubt of them."""
         marks = {name: _mark(cells) for name, cells in self.words(names, _SAMPLE_ROWS).items()}
         certain = set(marks.values())
-        mark = "," if self.separator != "," and "," in certain and "." not in certain else "."
+        mark = "," if "," in certain and "." not in certain else "."
         chosen = [name for name, one in marks.items() if one in ("", mark)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # columns of several types are words
