@@ -161,6 +161,10 @@ TABLES = {
     ),
     "an id that recurs": ("id,y\n7,u\n7,v\n8,u\n", Y, {"X": [[7], [7], [8]], "notes": ()}, {}),
     "an id of fractions": ("id,y\n1.5,u\n2.5,v\n", Y, {"X": [[1.5], [2.5]], "notes": ()}, {}),
+    "categories that are numbers, as told": (
+        "z,y\n1.0,u\n2,v\n", Y, {"feature_names": ("z=1.0", "z=2")},
+        {"options": ReadOptions(kinds={"z": "category"})},
+    ),
     "identifiers, as told": (
         "id,name,y\n" + "".join(f"{i * i},n{i:02},{'uv'[i % 2]}\n" for i in range(30)), Y,
         {"X": np.column_stack([np.arange(30) ** 2, np.eye(30)])},
@@ -399,6 +403,7 @@ def test_long_lists_of_columns_show_the_last_ones(tmp_path):
 
 
 def test_options_are_checked():
+    assert split_names("a,, b c ,") == ["a", "b c"]
     for wrong, problem in (
         ({"missing": "mean"}, "missing must be one of 'impute', 'drop-targets', "),
         ({"kinds": {"x": "date"}}, r"kinds\['x'\] must be one of 'number', 'category', "),
@@ -412,6 +417,8 @@ def test_a_choice_among_classes_needs_labels(tmp_path):
     path = write(tmp_path, "x,a,b\n1,1,0\n3,1,1\n5,0,0\n")
     table = read_table(path, AB).labelled(path)
     assert (table.X.tolist(), table.lines.tolist()) == ([[1], [3]], [2, 3])
+    assert table.has_several_labels
+    assert not table.rows(np.array([0])).has_several_labels
     assert table.notes == ("1 of 3 samples have no label and are left out",)
     for text, targets, problem in (
         ("x,a,b\n1,0,0\n", AB, "no sample has a label"),

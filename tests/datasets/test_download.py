@@ -250,6 +250,15 @@ def test_a_body_that_cannot_be_read_is_not_kept(demo, tmp_path, content):
     assert load_dataset("demo", transfer=FAST).train.X.shape == (3, 2)
 
 
+def test_a_file_whose_width_is_not_the_papers_is_recorded(demo, tmp_path, monkeypatch):
+    info = replace(DATASETS["demo"], published=Statistics(1, 1, 2, 5, 2), n_features=2)
+    monkeypatch.setitem(DATASETS, "demo", info)
+    demo.content = demo.content.replace(b" 1:3\n", b" 2:3\n")
+    with pytest.warns(DatasetMismatchWarning, match="2 features, where the paper has 5"):
+        load_dataset("demo", transfer=FAST)
+    assert "SHA256SUMS" in names(tmp_path)
+
+
 def test_a_body_of_another_size_is_not_recorded(demo, tmp_path):
     demo.content += b"1 1:1\n"
     with pytest.warns(DatasetMismatchWarning, match="3 t(raining|est) samples"):

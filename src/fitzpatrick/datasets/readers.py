@@ -101,7 +101,6 @@ def read_table(
     if like is not None and like.columns is None:
         raise ValueError("the table was not read from a file: it has no recipe of columns")
     columns = None if like is None else like.columns
-    ignore = ignore if like is None else ()
     kind = format or format_of(path)
     names = expand_targets(targets, path)
     if kind == "libsvm":
