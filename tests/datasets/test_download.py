@@ -119,6 +119,7 @@ def test_recorded_checksums_are_enforced(server, tmp_path):
         ([], '"one"', 1, False),
         (["truncated", "truncated"], '"one"', 3, True),
         (["truncated", "other part"], '"one"', 3, False),
+        (["truncated", "416"], '"one"', 3, False),
         (["truncated"], "", 2, False),  # without a validator it begins anew
         (["truncated"], 'W/"one"', 2, False),
         (["503", "500"], '"one"', 3, False),
@@ -257,6 +258,17 @@ def test_a_file_whose_width_is_not_the_papers_is_recorded(demo, tmp_path, monkey
     with pytest.warns(DatasetMismatchWarning, match="2 features, where the paper has 5"):
         load_dataset("demo", transfer=FAST)
     assert "SHA256SUMS" in names(tmp_path)
+
+
+def test_a_recorded_file_is_kept_though_it_cannot_be_read(demo, tmp_path, monkeypatch):
+    monkeypatch.setitem(DATASETS, "demo", replace(DATASETS["demo"], n_features=3))
+    with pytest.warns(DatasetMismatchWarning, match="3 features, where the paper has 2"):
+        load_dataset("demo", transfer=FAST)
+    kept = names(tmp_path)
+    monkeypatch.setitem(DATASETS, "demo", replace(DATASETS["demo"], n_features=1))
+    with pytest.raises(DataError, match="the download cannot be used"):
+        load_dataset("demo", transfer=FAST)
+    assert names(tmp_path) == kept == ["SHA256SUMS", "demo_test.svm.bz2", "demo_train.svm.bz2"]
 
 
 def test_a_body_of_another_size_is_not_recorded(demo, tmp_path):

@@ -237,6 +237,13 @@ def test_names_that_json_lines_lack(tmp_path):
         check_refusal(lambda targets=targets: read_table(path, targets), path, line, problem)
 
 
+def test_json_lines_with_names_and_lines_of_their_own(tmp_path):
+    text = '{"t": "a\\nb", "y": "u"}\n{"y": "v", "z": 5, "t": "c"}\n{"y": "u", "t": "c"}\n'
+    table = read_table(write(tmp_path, text, name="a.jsonl"), ["y"])
+    assert table.feature_names == ("t=a b", "t=c", "z", "z (missing)")
+    assert table.lines.tolist() == [1, 2, 3]
+
+
 def test_without_the_packages_that_read_tables(tmp_path, monkeypatch):
     path = write(tmp_path, "x,y\n1,u\n", name="a.xlsx")
     monkeypatch.setitem(sys.modules, "openpyxl", None)
