@@ -29,7 +29,8 @@ import numpy as np
 from scipy import sparse
 
 from fitzpatrick import datasets
-from fitzpatrick.datasets import DataError, ReadOptions, _load
+from fitzpatrick.datasets import DataError, ReadOptions
+from fitzpatrick.datasets._text import read_checksums
 from fitzpatrick.experiments import model_files, models
 from fitzpatrick.experiments.protocol import Experiment, FitPath, LossChoice, Protocol
 from fitzpatrick.experiments.records import Record, Store, to_json
@@ -106,7 +107,7 @@ def _read_xml(path: Path, _: random.Random) -> None:
 
 
 def _read_sums(path: Path, _: random.Random) -> None:
-    for name, digest in _load._read_sums(path).items():
+    for name, digest in read_checksums(path).items():
         _expect(name and re.fullmatch("[0-9a-f]{64}", digest), "not a name and a SHA-256")
 
 

@@ -37,6 +37,10 @@ def check_refusal(read, path, line, problem):
     assert str(caught.value).startswith(where)
     assert caught.value.line == line
     assert len(str(caught.value).splitlines()) == 1
-    again = pickle.loads(pickle.dumps(caught.value))  # as worker processes send it
-    assert (str(again), vars(again)) == (str(caught.value), vars(caught.value))
+    named = DataError(**vars(caught.value))
+    for error in (caught.value, named):
+        again = pickle.loads(pickle.dumps(error))  # as worker processes send it
+        assert (
+            (str(again), vars(again)) == (str(error), vars(error)) == (again.args[0], vars(named))
+        )
     return caught.value

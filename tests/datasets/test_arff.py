@@ -84,6 +84,14 @@ TABLES = {
         "@relation r\n@attribute z {0,0.0,1}\n@attribute n {u,v}\n@data\n0.0,u\n0,v\n1,u\n", ["n"],
         {"feature_names": ("z=0", "z=0.0", "z=1"), "X": [[0, 1, 0], [1, 0, 0], [0, 0, 1]]}, {},
     ),
+    "a declared attribute that counts": (
+        TWO.replace(" x ", " index ").format("{u,v}") + "1,u\n2,v\n3,u\n", ["n"],
+        {"X": [[1], [2], [3]], "notes": ()}, {},
+    ),
+    "characters by number, one of them half": (
+        TWO.format(r"{'\u0041', '\ud83d'}") + "1,A\n2,'\\ud83d'\n", ["n"],
+        {"target_names": ("A", "\ufffd")}, {},
+    ),
     "a gap among zeros": (
         TWO.format("{u,v}") + "{}\n" * 8 + "{0 ?,1 v}\n{0 3,1 v}\n", ["n"],
         {"X": [[0, 0]] * 8 + [[0, 1], [3, 0]]}, {},
@@ -118,6 +126,7 @@ ROW = "1.5,blue,4,1,0"
 FAULTS = [
     (DENSE.replace("{1,2,4}", "{" + ",".join(map(str, range(50_000))) + ",49999}"), 5, "99' twice"),
     (DENSE.replace(ROW, ROW[:-2]), 10, "4 values, expected 5"),
+    (DENSE.replace(ROW, ROW + ",0"), 10, "6 values, expected 5"),
     (DENSE.replace("1.5,", "inf,"), 10, "'width' is 'inf'"),
     (DENSE.replace("1.5,", "1_5,"), 10, "'width' is '1_5'"),
     (DENSE.replace("1,0\n", "1,?\n"), 10, "target column 'sad': no value; --missing drop"),
@@ -138,6 +147,7 @@ FAULTS = [
     (DENSE.replace("1,0\n", "2,0\n").replace("y {0,1}", "y numeric"), 10, "targets sum to 2; e"),
     (TWO.format("numeric") + "1,7\n1,9007199254740993\n", 6,
      "target column 'n': the class 9007199254740992 is too large a number"),
+    (TWO.format("numeric") + "1,-9007199254740993\n", 5, "class -9007199254740992 is too large"),
 ]  # fmt: skip
 
 
@@ -148,14 +158,17 @@ def test_faults_are_named_with_their_line(tmp_path, text, line, problem):
     check_refusal(lambda: read_arff(path, targets), path, line, problem)
 
 
-@pytest.mark.parametrize(("targets", "how", "problem"), [
-    (None, {}, "which attributes are labels is not known: put Mulan's XML file"),
-    (["angry"], {}, "no attribute is called 'angry'; the attributes are width, 'sky colour'"),
-    (LABELS, {"options": ReadOptions(header=False)}, "arff files have no .* leave --no-header"),
+@pytest.mark.parametrize(("relation", "targets", "how", "problem"), [
+    ("r", None, {}, "which attributes are labels is not known: put Mulan's XML file"),
+    ("'r: -C 5'", None, {}, "every attribute is a target or ignored; there is no feature"),
+    ("'r: -C -6'", None, {}, "which attributes are labels is not known: put Mulan's XML file"),
+    ("r", ["angry"], {}, "no attribute is called 'angry'; the attributes are width, 'sky colour'"),
+    ("r", LABELS, {"options": ReadOptions(header=False)}, "arff files have no .* leave --no-h"),
 ])  # fmt: skip
-def test_targets_that_cannot_be(tmp_path, targets, how, problem):
+def test_targets_that_cannot_be(tmp_path, relation, targets, how, problem):
+    path = write(tmp_path, DENSE.replace("demo", relation), "demo.arff")
     with pytest.raises(DataError, match=problem):
-        read_arff(write(tmp_path, DENSE, "demo.arff"), targets, **how)
+        read_arff(path, targets, **how)
 
 
 def test_identifiers_are_left_out_as_in_csv_files(tmp_path):

@@ -34,6 +34,13 @@ def test_files_that_would_fill_the_memory(tmp_path, monkeypatch, name, text, pro
         read_table(write(tmp_path, "0 1:1\n" * 11, "test.svm"), like=train)
 
 
+def test_categories_that_make_too_many_features(tmp_path, monkeypatch):
+    monkeypatch.setattr("fitzpatrick.datasets.readers.MAX_FEATURES", 3)
+    assert read_table(write(tmp_path, "z,y\na,u\nb,u\nc,u\na,u\n"), ["y"]).X.shape == (4, 3)
+    with pytest.raises(DataError, match="the categories make more than 3 features"):
+        read_table(write(tmp_path, "z,y\na,u\nb,u\nc,u\nd,u\n"), ["y"])
+
+
 def test_coefficients(tmp_path):
     table = read_table(write(tmp_path, "999 100001:1\n0 1:1\n1 1:1\n", "a.svm"))
     with pytest.raises(DataError, match="100001 features × 1000 targets are more than 100000000"):
@@ -74,7 +81,10 @@ LONG = {
     "numbers of labels": ("a.arff", lambda n: RELATION.format("'r: " + "-C " * n + "'", 1)),
     "colons": ("a.arff", lambda n: RELATION.format("'" + ":" * n + "'", 1)),
     "equal names": ("a.csv", lambda n: "x," * n + "z\n1\n"),
-    "columns without a name": ("a.csv", lambda n: f"x,y{',' * n}\n1,u{',' * n}\n2,v{',' * n}\n"),
+    "columns without a name": (
+        "a.csv",
+        lambda n: "x,y{0}\n1,u{0}\n2,v{0}\n".format("," * (n // 4)),
+    ),
     "spaces between features": ("a.svm", lambda n: f"0{' ' * n}1:1{' ' * n}x\n"),
 }
 

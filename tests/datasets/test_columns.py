@@ -2,12 +2,14 @@
 
 import copy
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from fitzpatrick.datasets import Columns, DataError, ReadOptions, read_inputs, read_table
+from fitzpatrick.datasets._frame import Notes, Texts
 from fitzpatrick.datasets.columns import Boolean, Category, Ignored, Number, Ordinal, Tags
 
 from . import files
@@ -22,6 +24,19 @@ def test_many_categories_are_sparse(tmp_path, monkeypatch):
     np.testing.assert_array_equal(table.X.toarray(), expected)
     rows = "".join(f"{2 * i},{i % 7},{'uv'[i % 2]}\n" for i in range(200))
     assert not sparse.issparse(read_table(files.write(tmp_path, "x,w,y\n" + rows), ["y"]).X)
+
+
+def test_memory_of_categories():
+    """One dense table beside the sparse blocks, and none of their dense copies."""
+    cells = Texts(np.arange(100_000) % 3, ["a", "b", "c"])
+    columns = Columns(tuple(Category(f"c{i}", ("a", "b", "c")) for i in range(20)))
+    tracemalloc.start()
+    X = columns.encode({column.name: cells for column in columns.items}, Notes())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_array_equal(X[:3], np.tile(np.eye(3), 20))
+    # a row of a block holds a number and an index of eight bytes each for three cells
+    assert peak < (1 + 2 / 3 + 1 / 2) * X.nbytes
 
 
 RECIPE = Columns(
@@ -105,6 +120,15 @@ def test_libsvm_recipes(tmp_path):
     assert read_inputs(table, columns).X.tolist() == [[4, 5, 6]]
     table = read_inputs(path, columns)
     assert (table.kind, table.Y.shape, table.X.shape) == ("none", (2, 0), (2, 3))
+    for column in (
+        Number("x", unit="%"),
+        Number("x", 0.0, marks_missing=True),
+        Category("x", ("1",)),
+    ):
+        with pytest.raises(
+            DataError, match="LIBSVM files hold plain numbers; 'x' has words, units"
+        ):
+            read_inputs(path, Columns((column, Number("z"))))
 
 
 COMMAS, POINTS = "n;x;y\n" + "1000;1,5;u\n2000;2,5;v\n" * 3, "n;y\n1000.5;u\n2000.25;v\n"
@@ -127,6 +151,16 @@ def test_decimal_marks_of_other_files(tmp_path, train, cells, decimal, expected)
             read_inputs(path, columns, decimal=decimal)
     else:
         assert read_inputs(path, columns, decimal=decimal).X[:, 0].tolist() == expected
+
+
+def test_marks_that_contradict_each_other_decide_nothing(tmp_path):
+    path = files.write(tmp_path, "n;a;b;y\n1.5;1.5;1.5;u\n2.5;2.5;2.5;v\n")
+    columns = read_table(path, ["y"]).columns
+    path.write_text("n;a;b\n1.234;1.5;2.5\n")
+    assert read_inputs(path, columns).X.tolist() == [[1.234, 1.5, 2.5]]
+    path.write_text("n;a;b\n1.234;1.5;2,5\n")
+    problem = r"column 'n': the '\.' in its numbers may be a decimal mark or stand between"
+    files.check_refusal(lambda: read_inputs(path, columns), path, None, problem)
 
 
 def test_a_tag_that_is_written_in_two_ways_is_one(tmp_path):

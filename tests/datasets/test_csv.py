@@ -79,6 +79,10 @@ TABLES = {
     ),
     "classes + and -": ("x,y\n1,+\n2,-\n", Y, {"target_names": ("+", "-")}, {}),
     "a class None": ("x,y\n1,None\n2,Mild\n", Y, {"target_names": ("Mild", "None")}, {}),
+    "None for a missing class, as told": (
+        "x,y\n1,None\n2,Mild\n3,Bad\n", Y, {"target_names": ("Bad", "Mild"), "lines": [3, 4]},
+        {"options": ReadOptions(missing="drop", missing_values=["None"])},
+    ),
     "classes of counts": (
         "x,n\n1.5,0\n2.5,12\n3,7\n", ["n"], {"notes": (COUNTS.format(0, 12),)}, {}
     ),
@@ -96,6 +100,13 @@ TABLES = {
         {"kind": "indicators", "target_names": ("folk", "jazz", "rock"),
          "Y": [[0, 1, 1], [0, 1, 0], [0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 0, 0]],
          "notes": ("labels, split at ';': g (3 labels)",)}, {},
+    ),
+    "labels of which half recur": (
+        "x,g\n1,a;b\n2,a;c\n3,b;d\n", ["g"],
+        {"kind": "indicators", "Y": [[1, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1]]}, {},
+    ),
+    "labels of which fewer recur": (
+        "x,g\n1,a;b\n2,a;c;d\n3,b;e\n", ["g"], {"kind": "labels", "Y": np.eye(3)}, {}
     ),
     "labels in one column, as classes": (
         "x,g\n1,rock;jazz\n2,jazz\n3,\n4,rock\n", ["g"],
@@ -121,6 +132,13 @@ TABLES = {
     ),
     "points are usual": ("x,y\n1.234,u\n2.500,v\n", Y, {"X": [[1.234], [2.5]]}, {}),
     "dollars": ('x,y\n"$1,234.50",u\n"-$2,500.00",v\n', Y, {"X": [[1234.5], [-2500]]}, {}),
+    "a leading zero beside a fraction": (
+        'x,y\n01,u\n"1,234.5",v\n', Y, {"X": [[1], [1234.5]]}, {},
+    ),
+    "a name with more commas than there are semicolons": (
+        "a,b,c;y\np,q,r,s,t;u\nr,p,t,q,s;v\n", Y,
+        {"feature_names": ("a,b,c=p,q,r,s,t", "a,b,c=r,p,t,q,s")}, {},
+    ),
     "zero needs no sign": ("x,y\n50%,u\n0,v\n", Y, {"X": [[0.5], [0]]}, {}),
     "exponents": ("x,y\n1e3,u\n-.5E-1,v\n", Y, {"X": [[1000], [-0.05]]}, {}),
     "decimal commas, as told": (
@@ -142,6 +160,11 @@ TABLES = {
         {"feature_names": ("colour=red", "colour (missing)", "a"), "X": [[1, 0, 1], [0, 1, 2]]}, {},
     ),
     "an id that recurs": ("id,y\n7,u\n7,v\n8,u\n", Y, {"X": [[7], [7], [8]], "notes": ()}, {}),
+    "an id of fractions": ("id,y\n1.5,u\n2.5,v\n", Y, {"X": [[1.5], [2.5]], "notes": ()}, {}),
+    "categories that are numbers, as told": (
+        "z,y\n1.0,u\n2,v\n", Y, {"feature_names": ("z=1.0", "z=2")},
+        {"options": ReadOptions(kinds={"z": "category"})},
+    ),
     "identifiers, as told": (
         "id,name,y\n" + "".join(f"{i * i},n{i:02},{'uv'[i % 2]}\n" for i in range(30)), Y,
         {"X": np.column_stack([np.arange(30) ** 2, np.eye(30)])},
@@ -151,6 +174,12 @@ TABLES = {
         "5.1,3.5,1.4,s\n4.9,3,1.4,s\n6.2,2.9,4.3,o\n", ["s"],
         {"notes": ("the first line is taken for the names of the columns, though it has 3 numbers "
                    "(5.1, 3.5, 1.4); if it is a row of data, say --no-header",)}, {},
+    ),
+    "a first line of which half are numbers": (
+        "5.1,3.5,t,s\n4.9,3,q,o\n5,2,q,p\n", ["s"],
+        {"notes": ("the first line is taken for the names of the columns, though it has 2 numbers "
+                   "(5.1, 3.5); if it is a row of data, say --no-header",
+                   "categories, a 0/1 feature for each value: t (1 value)")}, {},
     ),
     "a first line of data, as told": (
         "\n# iris\n5.1,3.5,s\n4.9,3,o\n", ["column_3"],
@@ -170,6 +199,7 @@ TABLES = {
         {"notes": ("x: -999 in 20 of 40 rows is taken as a number; if it stands for a missing "
                    "value, --missing-values -999 reads it so",)}, {},
     ),
+    "-99 among numbers like it": ("x,y\n-99,u\n-50,v\n-7,u\n-99,v\n", Y, {"notes": ()}, {}),
     "a number and a word for gaps": (
         "x,y\n1.5,u\n-999,v\n3.5,v\n2.5,u\n", Y, {"X": [[1.5, 0], [2.5, 1], [3.5, 0], [2.5, 0]]},
         {"options": ReadOptions(missing_values=["k. A.", "-999"])},
@@ -182,6 +212,8 @@ TABLES = {
         {"notes": ("x: numbers the rows, 1 to 40; if that is no feature, --ignore x leaves it "
                    "out",)}, {},
     ),
+    "targets that never change": (cells("1234567" * 9).replace("u", "v"), Y, {"notes": ()}, {}),
+    "years": (cells(range(1990, 2030)), Y, {"notes": ()}, {}),
     "a column that tells the targets": (
         "x,z,y\n" + "".join(f"{i % 7},{i % 2},{'uv'[i % 2]}\n" for i in range(60)), Y,
         {"notes": ("z alone tells the targets of every row; if it was made from them, --ignore z "
@@ -371,6 +403,7 @@ def test_long_lists_of_columns_show_the_last_ones(tmp_path):
 
 
 def test_options_are_checked():
+    assert split_names("a,, b c ,") == ["a", "b c"]
     for wrong, problem in (
         ({"missing": "mean"}, "missing must be one of 'impute', 'drop-targets', "),
         ({"kinds": {"x": "date"}}, r"kinds\['x'\] must be one of 'number', 'category', "),
@@ -384,6 +417,8 @@ def test_a_choice_among_classes_needs_labels(tmp_path):
     path = write(tmp_path, "x,a,b\n1,1,0\n3,1,1\n5,0,0\n")
     table = read_table(path, AB).labelled(path)
     assert (table.X.tolist(), table.lines.tolist()) == ([[1], [3]], [2, 3])
+    assert table.has_several_labels
+    assert not table.rows(np.array([0])).has_several_labels
     assert table.notes == ("1 of 3 samples have no label and are left out",)
     for text, targets, problem in (
         ("x,a,b\n1,0,0\n", AB, "no sample has a label"),
@@ -424,15 +459,49 @@ def test_a_test_file_has_the_columns_of_its_training_file(tmp_path):
     ):
         with pytest.raises(DataError, match=problem):
             read_table(write(tmp_path, text), ["kind"], like=train)
+    gaps = write(tmp_path, "a,b,kind\n1,,dog\n3,4,\n5,6,cat\n")
+    dropped = ReadOptions(missing="drop")  # rows without a target: gaps of features are filled
+    filled = {"X": [[1, 4], [5, 6]], "Y": [[0, 1, 0], [1, 0, 0]]}
+    check_table(gaps, ["kind"], filled, like=train, options=dropped)
     words = read_table(write(tmp_path, "x,w,y\n1,a,u\n2,b,v\n3,a,u\n"), ["y"])
     with pytest.raises(DataError, match="class 'a': not in the training file"):
         read_table(tmp_path / "data.csv", ["w"], like=words)  # a feature there
     shares = read_table(write(tmp_path, SHARES), ABC)
     with pytest.raises(DataError, match="its target columns: not in the training file"):
         read_table(write(tmp_path, "x,a,b\n1,.5,.5\n"), AB, like=shares)
+    numbers = read_table(write(tmp_path, "x,a,b\n1,-1,2\n"), AB, plain=True)
+    other = read_table(write(tmp_path, "x,a,b\n1,-1,2\n"), ["b", "a"], like=numbers, plain=True)
+    assert other.Y.tolist() == [[-1, 2]]
     libsvm = read_table(write(tmp_path, "0,2 1:1 3:1\n1 1:1\n", "a.svm"))
     other = read_table(write(tmp_path, "0 1:1\n1 2:1\n", "b.svm"), like=libsvm)
     assert (other.X.shape, other.Y.shape) == ((2, 3), (2, 3))
+
+
+TAGGED = "1;2,2,2;1,,1;3,3"
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "kind", "expected"),
+    [
+        (TAGGED, "3;2", "indicators", [[0, 1, 1]]),
+        (TAGGED, "1", "indicators", [[1, 0, 0]]),
+        (TAGGED, "1.0;1,", "indicators", [[1, 0, 0], [0, 0, 0]]),
+        ("a;b,a;b;c,d;e;f;g;h", "a;b;c,a;b", "labels", np.eye(3)[[1, 0]]),
+        ("3,1,2", "2.0,3.0", "labels", np.eye(3)[[1, 2]]),
+    ],
+)
+def test_a_target_column_is_read_as_in_its_training_file(tmp_path, train, test, kind, expected):
+    paths = [
+        write(
+            tmp_path,
+            "x,y\n" + "".join(f"{i},{cell}\n" for i, cell in enumerate(cells.split(","))),
+            name,
+        )
+        for name, cells in (("train.csv", train), ("test.csv", test))
+    ]
+    table = read_table(paths[0], Y)
+    assert table.kind == kind
+    check_table(paths[1], Y, {"Y": expected, "kind": kind}, like=table)
 
 
 def test_a_column_that_looks_different_further_down(tmp_path, monkeypatch):
@@ -475,8 +544,15 @@ def test_data_frames_by_a_recipe(tmp_path):
         [9, 9],
     ]
     for frame, problem in (
+        (
+            {"x": np.array(["2024-01-31"], "M8[ns]"), "z": [1]},
+            "column 'x', row 1: '2024-01-31T.* not a",
+        ),
         ({"x": [1, -np.inf], "z": [1, 1]}, "column 'x', row 2: the number is infinite"),
         ({"x": [1]}, "no column is called 'z'; there are x"),
+        ({"x": [1, 2], "z": [1]}, r"column 'z' has the shape \(1,\), expected \(2,\)"),
+        (pd.DataFrame([[1, 2, 3]], columns=["x", "z", "z"]), r"'z' has the shape \(1, 2\), expec"),
+        ({"x": 1, "z": 2}, r"column 'x' has the shape \(\), expected"),
         ({"x": [1, "w"], "z": [1, 1]}, "column 'x', row 2: 'w' is not a number"),
     ):
         with pytest.raises(ValueError, match=problem):

@@ -1,7 +1,6 @@
 """Downloads against a real HTTP server on the loopback interface."""
 
 import hashlib
-import json
 import sys
 import threading
 import time
@@ -103,7 +102,7 @@ def test_recorded_checksums_are_enforced(server, tmp_path):
     path = fetch(Remote(server.url), "a.bin", tmp_path, FAST)
     assert names(tmp_path) == ["a.bin"]  # nothing is recorded until the file has been read
     record([path])
-    assert json.loads((tmp_path / "checksums.json").read_text()) == {"a.bin": DIGEST}
+    assert (tmp_path / "SHA256SUMS").read_text() == f"{DIGEST}  a.bin\n"
     path.write_bytes(b"something else")
     with pytest.raises(UnavailableError, match="delete the file to have it downloaded again"):
         fetch(Remote(server.url), "a.bin", tmp_path, FAST)
@@ -111,7 +110,7 @@ def test_recorded_checksums_are_enforced(server, tmp_path):
     server.content = b"another version"
     with pytest.raises(UnavailableError, match="its SHA-256 is"):
         fetch(Remote(server.url), "a.bin", tmp_path, FAST)
-    assert names(tmp_path) == ["checksums.json"]
+    assert names(tmp_path) == ["SHA256SUMS"]
 
 
 @pytest.mark.parametrize(
@@ -120,6 +119,7 @@ def test_recorded_checksums_are_enforced(server, tmp_path):
         ([], '"one"', 1, False),
         (["truncated", "truncated"], '"one"', 3, True),
         (["truncated", "other part"], '"one"', 3, False),
+        (["truncated", "416"], '"one"', 3, False),
         (["truncated"], "", 2, False),  # without a validator it begins anew
         (["truncated"], 'W/"one"', 2, False),
         (["503", "500"], '"one"', 3, False),
@@ -202,13 +202,11 @@ def test_a_body_that_ends_early_without_an_error(server, tmp_path, monkeypatch):
 
 def test_caches_that_cannot_be_used(server, tmp_path):
     (tmp_path / "file").write_text("")
-    (tmp_path / "checksums.json").write_text("[1")
-    for folder, problem in (
-        (tmp_path / "file", r"the cache \S+file cannot be used: (File|Not a)"),
-        (tmp_path, "not a list of checksums"),
-    ):
-        with pytest.raises(UnavailableError, match=problem):
-            fetch(Remote(server.url), "a.bin", folder, FAST)
+    with pytest.raises(UnavailableError, match=r"the cache \S+file cannot be used: (File|Not a)"):
+        fetch(Remote(server.url), "a.bin", tmp_path / "file", FAST)
+    (tmp_path / "SHA256SUMS").write_text("[1")
+    with pytest.raises(DataError, match=r"SHA256SUMS, line 1: '\[1' is not 64 hexadecimal digits"):
+        fetch(Remote(server.url), "a.bin", tmp_path, FAST)
 
 
 def test_without_pooch(monkeypatch, tmp_path):
@@ -238,7 +236,7 @@ def test_load_dataset_downloads_into_the_cache(demo, tmp_path):
     assert data.train.labelled().Y.tolist() == [[1, 1], [0, 1]]
     assert data.source == "downloaded from a server"
     assert _load.where()["demo"] == "cache"
-    assert len(json.loads((tmp_path / "checksums.json").read_text())) == 2
+    assert (tmp_path / "SHA256SUMS").read_text().count("demo_t") == 2
     load_dataset("demo", transfer=FAST)
     assert len(demo.requests) == 2  # train and test, once
 
@@ -253,8 +251,28 @@ def test_a_body_that_cannot_be_read_is_not_kept(demo, tmp_path, content):
     assert load_dataset("demo", transfer=FAST).train.X.shape == (3, 2)
 
 
+def test_a_file_whose_width_is_not_the_papers_is_recorded(demo, tmp_path, monkeypatch):
+    info = replace(DATASETS["demo"], published=Statistics(1, 1, 2, 5, 2), n_features=2)
+    monkeypatch.setitem(DATASETS, "demo", info)
+    demo.content = demo.content.replace(b" 1:3\n", b" 2:3\n")
+    with pytest.warns(DatasetMismatchWarning, match="2 features, where the paper has 5"):
+        load_dataset("demo", transfer=FAST)
+    assert "SHA256SUMS" in names(tmp_path)
+
+
+def test_a_recorded_file_is_kept_though_it_cannot_be_read(demo, tmp_path, monkeypatch):
+    monkeypatch.setitem(DATASETS, "demo", replace(DATASETS["demo"], n_features=3))
+    with pytest.warns(DatasetMismatchWarning, match="3 features, where the paper has 2"):
+        load_dataset("demo", transfer=FAST)
+    kept = names(tmp_path)
+    monkeypatch.setitem(DATASETS, "demo", replace(DATASETS["demo"], n_features=1))
+    with pytest.raises(DataError, match="the download cannot be used"):
+        load_dataset("demo", transfer=FAST)
+    assert names(tmp_path) == kept == ["SHA256SUMS", "demo_test.svm.bz2", "demo_train.svm.bz2"]
+
+
 def test_a_body_of_another_size_is_not_recorded(demo, tmp_path):
     demo.content += b"1 1:1\n"
     with pytest.warns(DatasetMismatchWarning, match="3 t(raining|est) samples"):
         load_dataset("demo", transfer=FAST)
-    assert "checksums.json" not in names(tmp_path)
+    assert "SHA256SUMS" not in names(tmp_path)

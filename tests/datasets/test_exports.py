@@ -19,9 +19,9 @@ from fitzpatrick.datasets import (
     read_inputs,
     read_table,
 )
-from fitzpatrick.datasets.columns import Category
+from fitzpatrick.datasets.columns import Category, Number
 
-from .files import write
+from .files import check_refusal, write
 
 TARGETS = ["a", "b"]
 ROWS = [[1.5, 1, 0], [2.25, 0, 1], [-3.0, 1, 1]]
@@ -114,6 +114,44 @@ def test_parquet_files_that_pandas_wrote(tmp_path):
         read_table(tmp_path / "a.parquet", TARGETS)
 
 
+@pytest.mark.parametrize(
+    "names", [["first name"], ["# rooms", "y"], ["#a"], ["a;b"], ["a|b", "c|d"]]
+)
+def test_formats_that_know_their_columns(tmp_path, names):
+    """Separators, spaces and # within names and words are nothing but characters."""
+    words = tuple(f"{names[0]} {i}" for i in range(5))
+    table = pd.DataFrame(dict.fromkeys(names, words))
+    table.to_parquet(tmp_path / "a.parquet")
+    table.to_excel(tmp_path / "a.xlsx", index=False)
+    table.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
+    columns = Columns(tuple(Category(name, words) for name in names))
+    for suffix in ("parquet", "xlsx", "jsonl"):
+        X = read_inputs(tmp_path / f"a.{suffix}", columns).X
+        np.testing.assert_array_equal(X, np.hstack([np.eye(5)] * len(names)))
+
+
+def test_carriage_returns_are_spaces_where_lines_do_not_end_in_them(tmp_path):
+    words = ["a b", "c"] * 20 + ["a\rb"]  # behind the rows that show how fields are separated
+    table = pd.DataFrame({"t\rt": words, "x": range(41)})
+    table.to_parquet(tmp_path / "a.parquet")
+    table.to_json(tmp_path / "a.jsonl", orient="records", lines=True)
+    columns = Columns((Category("t t", ("a b", "c")), Number("x")))
+    for name in ("a.parquet", "a.jsonl"):
+        X = read_inputs(tmp_path / name, columns).X
+        rows = np.arange(41)
+        np.testing.assert_array_equal(X, np.column_stack([rows % 2 == 0, rows % 2 == 1, rows]))
+
+
+def test_comments_above_the_names_of_a_sheet(tmp_path):
+    path = tmp_path / "a.xlsx"
+    for names in (["x", "a", "b"], ["# x", "a", "b"]):
+        rows = [["# made by a tool", None, None], names, *ROWS]
+        pd.DataFrame(rows).to_excel(path, index=False, header=False)
+        table = read_table(path, TARGETS)
+        np.testing.assert_array_equal(np.column_stack([table.X, table.Y]), ROWS)
+        assert (table.feature_names, table.lines.tolist()) == ((names[0],), [3, 4, 5])
+
+
 def test_damaged_files_of_other_programs(tmp_path):
     frame().to_parquet(tmp_path / "a.parquet")
     frame().to_excel(tmp_path / "a.xlsx", index=False)
@@ -187,6 +225,23 @@ def test_json_lines_that_are_no_tables(tmp_path):
     for text in ('{"x": [1], "y": "u"}\n', "[1]\n", "x\n", "[" * 100_000):
         with pytest.raises(DataError, match=r"line 1: (not JSON|expected an object of)"):
             read_table(write(tmp_path, text, name="a.jsonl"), ["y"])
+
+
+def test_names_that_json_lines_lack(tmp_path):
+    """No line holds the names."""
+    path = write(tmp_path, '{"x": 1, "": "v", "y": "u"}\n', name="a.jsonl")
+    for targets, line, problem in (
+        (["y"], 1, "column 2 has no name, and the value 'v' here; write a name for it$"),
+        (["z"], None, "no column is called 'z'; the columns are x, y$"),
+    ):
+        check_refusal(lambda targets=targets: read_table(path, targets), path, line, problem)
+
+
+def test_json_lines_with_names_and_lines_of_their_own(tmp_path):
+    text = '{"t": "a\\nb", "y": "u"}\n{"y": "v", "z": 5, "t": "c"}\n{"y": "u", "t": "c"}\n'
+    table = read_table(write(tmp_path, text, name="a.jsonl"), ["y"])
+    assert table.feature_names == ("t=a b", "t=c", "z", "z (missing)")
+    assert table.lines.tolist() == [1, 2, 3]
 
 
 def test_without_the_packages_that_read_tables(tmp_path, monkeypatch):

@@ -142,17 +142,17 @@ def test_one_file_of_a_set_that_has_an_official_split_elsewhere(folder):
 
 def test_folder_with_mulans_names(folder):
     """A nominal attribute is one feature, its position among the values of the training file."""
-    text = "@relation r\n@attribute a real\n@attribute b real\n@attribute c {p,q,r}\n"
+    text = "@relation r\n@attribute a real\n@attribute b real\n@attribute c {q,r,p}\n"
     text += "@attribute u {0,1}\n@attribute v {0,1}\n@data\n1,2,p,1,0\n4,5,r,0,1\n7,8,q,1,1\n"
     (folder / "demo-train-sparse.arff").write_text(text)
-    text = text.replace("{p,q,r}", "{r,q,p}").replace("4,5,r,0,1\n7,8,q,1,1\n", "")
+    text = text.replace("{q,r,p}", "{r,q,p}").replace("4,5,r,0,1\n7,8,q,1,1\n", "")
     (folder / "demo-test-sparse.arff").write_text(text.replace("2,p", "2,r"))
     (folder / "demo.xml").write_text('<labels><label name="u"/><label name="v"/></labels>')
     data = load_dataset("demo")
     assert (data.label_names, data.feature_names) == (("u", "v"), ("a", "b", "c"))
-    assert data.train.X.tolist() == [[1, 2, 0], [4, 5, 2], [7, 8, 1]]
+    assert data.train.X.tolist() == [[1, 2, 2], [4, 5, 1], [7, 8, 0]]
     assert data.train.Y.tolist() == [[1, 0], [0, 1], [1, 1]]
-    assert data.test.X.tolist() == [[1, 2, 2]]
+    assert data.test.X.tolist() == [[1, 2, 1]]
     (folder / "demo_test.svm").write_text(TEST)
     with pytest.raises(DataError, match=r"libsvm, where demo-train-sparse\.arff is arff"):
         load_dataset("demo")

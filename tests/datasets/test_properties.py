@@ -169,4 +169,6 @@ def test_numbers_in_every_format(tmp_path, written):
     for column, unit in zip(table.columns.items, units, strict=True):
         assert (column.unit, column.decimal) == (unit, written.decimal)
         assert column.thousands == written.thousands
-    np.testing.assert_array_equal(read_inputs(path, table.columns).X, table.X)
+    again = read_inputs(path, table.columns)
+    np.testing.assert_array_equal(again.X, table.X)
+    assert again.notes == tuple(note for note in table.notes if note.startswith("the sign"))

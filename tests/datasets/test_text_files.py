@@ -31,7 +31,7 @@ def zipped(members):
 
 
 def zip_compress(content):
-    return zipped({"a.svm": content})
+    return zipped({"folder/": b"", "folder/a.svm": content})
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress, zip_compress])

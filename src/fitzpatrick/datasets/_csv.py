@@ -30,6 +30,7 @@ _SAMPLE_CHARACTERS = 1 << 20
 _SAMPLE_ROWS = 200  # that show which columns are numbers
 _SHOWN_LINES = 5
 _MAX_FIELD = 1 << 17  # characters
+_COMMENT, _LONE_COMMENT = re.compile("#"), re.compile("#[^,]*,+$")
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 # what 1.234 and 1,234 may be, besides a number with a fraction
 _MAY_BE_GROUPED = {PLAIN: NumberFormat(",", "."), COMMA: NumberFormat(".", ",")}
@@ -68,9 +69,12 @@ class CsvFile:
         ``content`` is the table of a file of another format, as CSV that begins in ``first_line``.
         """
         self.path, self.notes, self.header_line, self.doubt = path, list[str](), None, ""
-        lines = (read_text(path, self.notes) if content is None else content).split(b"\n")
+        is_csv = content is None
+        content = read_text(path, self.notes) if content is None else content.replace(b"\r", b" ")
+        lines = content.split(b"\n")
         start, head, separator = _sample(lines)
-        header, data = _header(head, separator or _find_separator(head, path))
+        separator = separator if is_csv else ","
+        header, data = _header(head, separator or _find_separator(head, path), is_csv=is_csv)
         header = header if has_header else data
         self.separator = separator or _find_separator(head[header:], path)
         line = first_line + start + header
@@ -86,7 +90,7 @@ class CsvFile:
         self._has_row_names = False
         found = list(numbered("column_", len(first.fields), 1))
         if has_header:
-            self.header_line = first.line
+            self.header_line = first.line or None
             found = list(map(_plain_name, first.fields))
             found[0] = found[0].lstrip("# ") if header < data else found[0]
             found = self._named(found, [one for one in rest if not one.is_blank])
@@ -139,11 +143,13 @@ class CsvFile:
         if not lines.size:
             raise DataError("no row below the line of names", self.path)
         nameless = [column for column in self._columns[1:] if isinstance(column, int)]
-        for i, cells in table.words(nameless).items() if nameless else ():
+        cells_of = table.parse(nameless, dtype=object, na_filter=False).to_numpy().T
+        for i, cells in zip(nameless, cells_of, strict=True):
             row = next((row for row, cell in enumerate(cells) if cell.strip()), None)
             if row is not None:
-                problem = f"column {i + 1} has no name in line {self.header_line}, and the value "
-                problem += f"{cells[row][:40]!r} here; write a name for it"
+                where = f" in line {self.header_line}" if self.header_line else ""
+                problem = f"column {i + 1} has no name{where}, and the value {cells[row][:40]!r} "
+                problem += "here; write a name for it"
                 raise DataError(problem, self.path, int(lines[row]))
         missing = MISSING_WORDS.union(options.missing_values)
         known = map(plain_number, options.missing_values)
@@ -160,7 +166,8 @@ class CsvFile:
         return Frame(self.path, options, lines, found, notes, marks, semicolons)
 
     def cells(self, names: Sequence[str]) -> dict[str, list[str]]:
-        return {name: one.tolist() for name, one in self._rows()[0].words(names).items()}
+        found = self._rows()[0].words(names)
+        return {name: found[name].tolist() for name in names}
 
     def _rows(self) -> tuple["_Text", np.ndarray]:
         """The rows as well-formed CSV, and the line of each; blank ones and comments are left out,
@@ -215,21 +222,21 @@ class _Text:
     separator: str
     columns: Sequence[str | int]
 
-    def words(self, columns: Sequence[Any], n_rows: int | None = None) -> dict[Any, Any]:
-        found = self._parse(columns, nrows=n_rows, dtype=object, na_filter=False)
-        return {column: one.to_numpy() for column, one in found.items()}
+    def words(self, names: Sequence[str], n_rows: int | None = None) -> dict[str, np.ndarray]:
+        found = self.parse(names, nrows=n_rows, dtype=object, na_filter=False)
+        return {name: one.to_numpy() for name, one in found.items()}
 
     def numbers(self, names: Sequence[str]) -> dict[str, tuple[np.ndarray, str]]:
         """Columns of numbers, and their decimal marks, if the first rows leave no doubt of them."""
         marks = {name: _mark(cells) for name, cells in self.words(names, _SAMPLE_ROWS).items()}
         certain = set(marks.values())
-        mark = "," if self.separator != "," and "," in certain and "." not in certain else "."
+        mark = "," if "," in certain and "." not in certain else "."
         chosen = [name for name, one in marks.items() if one in ("", mark)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # columns of several types are words
-            found = self._parse(chosen, decimal=mark, na_values=sorted(MISSING_WORDS))
+            found = self.parse(chosen, decimal=mark, na_values=sorted(MISSING_WORDS))
         has_codes = False
-        if any(one.dtype.kind in "iu" for one in found.values()):  # 007 is no whole number
+        if any(one.kind in "iu" for one in found.dtypes):  # 007 is no whole number
             text = np.frombuffer(b"\n" + self.content + b"\n", np.uint8)
             zeros = np.flatnonzero(text == ord("0"))
             zeros = zeros[text[zeros + 1] - ord("0") < 10]  # bytes below that of 0 wrap around
@@ -242,16 +249,16 @@ class _Text:
                 numbers[name] = one.to_numpy(np.float64), mark if kind == "f" else ""
         return {name: one for name, one in numbers.items() if not np.isinf(one[0]).any()}
 
-    def _parse(self, columns: Sequence[str | int], **options: Any) -> dict[Any, Any]:
-        pandas, index = find_pandas(), {column: i for i, column in enumerate(self.columns)}
+    def parse(self, columns: Sequence[str | int], **options: Any) -> Any:
+        """A data frame; ``columns`` are names, or positions without a name, in any order."""
+        pandas = find_pandas()
         if tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1):  # exact from then on
             options["float_precision"] = "round_trip"
-        frame = pandas.read_csv(
-            io.BytesIO(self.content), sep=self.separator, header=None, names=range(len(index)),
-            usecols=[index[column] for column in columns], index_col=False, keep_default_na=False,
-            skip_blank_lines=False, engine="c", **options,
+        return pandas.read_csv(
+            io.BytesIO(self.content), sep=self.separator, header=None, names=self.columns,
+            usecols=columns, index_col=False, keep_default_na=False, skip_blank_lines=False,
+            engine="c", **options,
         )  # fmt: skip
-        return {column: frame[index[column]] for column in columns}
 
 
 def _mark(cells: Iterable[str]) -> str | None:
@@ -309,17 +316,19 @@ def _sample(lines: Sequence[bytes]) -> tuple[int, list[str], str | None]:
     return start, head, separator
 
 
-def _header(head: Sequence[str], separator: str) -> tuple[int, int]:
+def _header(head: Sequence[str], separator: str, *, is_csv: bool) -> tuple[int, int]:
     """Positions of the line of names and of the first line that is no comment.
 
-    A comment directly above the data, with as many fields, holds the names: ``# a,b,c``.
+    A comment directly above the data, with as many fields, holds the names: ``# a,b,c``. In tables
+    of other formats, a comment stands alone in its row.
     """
-    data = next((i for i, line in enumerate(head) if not line.startswith("#")), len(head))
+    is_comment = (_COMMENT if is_csv else _LONE_COMMENT).match
+    data = next((i for i, line in enumerate(head) if not is_comment(line)), len(head))
     if data == len(head):
         return max(data - 1, 0), data
     above, below = (head[i].count(separator) for i in (data - 1, data))
     cells = (cell.strip(' "') for cell in head[data].split(separator))
-    has_names = data and above and above == below and any(map(PLAIN.matches, cells))
+    has_names = is_csv and data and above and above == below and any(map(PLAIN.matches, cells))
     return (data - 1, data) if has_names else (data, data)
 
 

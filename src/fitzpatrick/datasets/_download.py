@@ -3,10 +3,9 @@
 What has arrived is kept in ``NAME.part``, and the next attempt asks for the rest alone. The
 server's validator (ETag or Last-Modified) lies beside it, so that two versions of a file are never
 joined. Where no checksum is known, the first one of a file that could be read, and has the size
-that the registry says, is written to ``checksums.json`` and enforced from then on.
+that the registry says, is written to ``SHA256SUMS`` and enforced from then on.
 """
 
-import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,8 +17,8 @@ from typing import Any
 from ._errors import UnavailableError
 from ._files import sha256, write_atomically
 from ._registry import Remote
+from ._text import CHECKSUMS, read_checksums
 
-CHECKSUMS = "checksums.json"
 _CHUNK = 1 << 16
 
 Progress = Callable[[int, int | None], None]
@@ -63,7 +62,7 @@ def fetch(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _lock(folder):
-            expected = remote.sha256 or _recorded(folder).get(name)
+            expected = remote.sha256 or read_checksums(folder / CHECKSUMS).get(name)
             if not path.is_file():
                 _retrieve(remote.url, path, expected, transfer, progress)
             elif expected and (found := sha256(path)) != expected:
@@ -79,16 +78,16 @@ def record(paths: Sequence[Path]) -> None:
     """Write the checksums of downloads to the list beside them, unless they are there."""
     folder = paths[0].parent
     with _lock(folder):
-        known = _recorded(folder)
+        known = read_checksums(folder / CHECKSUMS)
         found = {path.name: known.get(path.name) or sha256(path) for path in paths} | known
         if found != known:
-            content = json.dumps(found, indent=1, sort_keys=True) + "\n"
-            write_atomically(folder / CHECKSUMS, content)
+            lines = (f"{digest}  {name}\n" for name, digest in sorted(found.items()))
+            write_atomically(folder / CHECKSUMS, "".join(lines))
 
 
 def discard(paths: Sequence[Path]) -> None:
     """Remove downloads that cannot be used, unless their checksums are known to be right."""
-    known = _recorded(paths[0].parent)
+    known = read_checksums(paths[0].with_name(CHECKSUMS))
     for path in paths:
         if path.name not in known:
             path.unlink(missing_ok=True)
@@ -108,17 +107,6 @@ def _lock(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def _recorded(folder: Path) -> dict[str, str]:
-    path = folder / CHECKSUMS
-    if not path.is_file():
-        return {}
-    try:
-        recorded = json.loads(path.read_text())
-        return {str(name): str(value) for name, value in recorded.items()}
-    except (ValueError, AttributeError) as error:
-        raise UnavailableError(f"{path} is not a list of checksums ({error}); delete it") from None
 
 
 def _retrieve(

@@ -4,6 +4,7 @@ import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 _BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
@@ -42,6 +43,11 @@ class DataError(ValueError):
 
     def __post_init__(self) -> None:
         self.problem, self.advice = one_line(self.problem), one_line(self.advice or "") or None
+        super().__init__(str(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the fields, however they were given: worker processes send errors."""
+        return DataError, tuple(vars(self).values())
 
     def __str__(self) -> str:
         where = f"{self.path}, line {self.line}" if self.line is not None else f"{self.path}"

@@ -1,11 +1,10 @@
 """``load_dataset``: from the data folder, the cache, the package or the network, and checked."""
 
 import os
-import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from ._errors import DataError, UnavailableError
 from ._files import sha256
 from ._registry import DATASETS, DatasetInfo
 from ._table import Matrix, Table, split_table
-from ._text import read_lines
+from ._text import CHECKSUMS, read_checksums
 from .embedded import yeast
 from .libsvm import read_libsvm
 from .options import ReadOptions
@@ -27,7 +26,6 @@ _SUFFIXES = tuple(
 )
 # features and their number are the paper's; a nominal attribute is one of them
 _AS_PUBLISHED = ReadOptions(missing="error", nominal="positions")
-_SUM = re.compile(r"([0-9A-Fa-f]{64})\s+\*?(\S.*)")
 
 
 class DatasetMismatchWarning(UserWarning):
@@ -237,26 +235,10 @@ def _divided(info: DatasetInfo, path: Path, seed: int | None) -> Dataset:
 
 def _verify(*paths: Path) -> None:
     """Compare files with the checksums beside them, if they are listed there."""
-    sums = _read_sums(paths[0].with_name("SHA256SUMS"))
+    sums = read_checksums(paths[0].with_name(CHECKSUMS))
     for path in paths:
         if path.name in sums and sha256(path) != sums[path.name]:
-            raise DataError("its SHA-256 is not the one in SHA256SUMS beside it", path)
-
-
-def _read_sums(path: Path) -> dict[str, str]:
-    """Name → digest, as ``sha256sum`` writes them; none if the file is not there."""
-    sums: dict[str, str] = {}
-    for number, line in read_lines(path) if path.is_file() else ():
-        if not line.strip() or line.startswith("#"):
-            continue
-        match = _SUM.fullmatch(line.strip())
-        if match is None:
-            problem = f"{line[:40]!r} is not 64 hexadecimal digits and a name; write the file with"
-            raise DataError(f"{problem} sha256sum, or remove it", path, number)
-        digest, name = match[1].lower(), str(PurePosixPath(match[2]))  # ./name is name
-        if sums.setdefault(name, digest) != digest:
-            raise DataError(f"another SHA-256 of {name!r} than in a line above", path, number)
-    return sums
+            raise DataError(f"its SHA-256 is not the one in {CHECKSUMS} beside it", path)
 
 
 def _downloaded(info: DatasetInfo, transfer: Transfer, progress: Progress | None) -> Dataset:
@@ -275,7 +257,7 @@ def _downloaded(info: DatasetInfo, transfer: Transfer, progress: Progress | None
     except DataError as error:
         _download.discard(paths)
         problem = f"{error.problem}: the download cannot be used, and the next one starts anew"
-        problem += f"; if it is there, delete it and {paths[0].with_name(_download.CHECKSUMS)}"
+        problem += f"; if it is there, delete it and {paths[0].with_name(CHECKSUMS)}"
         raise DataError(problem, error.path, error.line) from None
     if not _mismatches(info, train, test, of_widths=False):
         _download.record(paths)

@@ -101,7 +101,7 @@ def _read_numbers(frame: Frame, Y: np.ndarray, *, plain: bool) -> tuple[np.ndarr
         "proportions": empty | (positive & (np.abs(sums - 1.0) <= SUM_TOLERANCE)),
         "percentages": empty | (positive & (np.abs(sums / 100 - 1.0) <= SUM_TOLERANCE)),
     }
-    kind = max(fits, key=lambda one: int((fits[one] & ~empty).sum()))
+    kind = max(fits, key=lambda one: int(fits[one].sum()))
     if not fits[kind].all():
         raise _misfit(frame, Y, kind, fits[kind])
     if kind == "indicators":

@@ -10,6 +10,7 @@ Windows-1252, which spreadsheets of Western countries write; the last is a guess
 import bz2
 import gzip
 import lzma
+import re
 import zipfile
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
@@ -29,6 +30,8 @@ RATIO_FROM = 16 << 20
 _CHUNK = 1 << 20
 
 COMPRESSED_SUFFIXES = (".gz", ".bz2", ".xz", ".zip")
+CHECKSUMS = "SHA256SUMS"
+_CHECKSUM = re.compile(r"([0-9A-Fa-f]{64})\s+\*?(\S.*)")
 _TOO_LARGE = f"more than {MAX_BYTES >> 30} GiB of text"
 _BOMS = (
     (b"\xff\xfe\x00\x00", "utf-32"),  # begins as UTF-16 does
@@ -101,6 +104,22 @@ def read_lines(path: Path, notes: list[str] | None = None) -> Iterator[tuple[int
     if not lines[-1]:
         lines.pop()
     return enumerate(lines, 1)
+
+
+def read_checksums(path: Path) -> dict[str, str]:
+    """Name → digest, as ``sha256sum`` writes them; none if the file is not there."""
+    sums: dict[str, str] = {}
+    for number, line in read_lines(path) if path.is_file() else ():
+        if not line.strip() or line.startswith("#"):
+            continue
+        match = _CHECKSUM.fullmatch(line.strip())
+        if match is None:
+            problem = f"{line[:40]!r} is not 64 hexadecimal digits and a name; write the file with"
+            raise DataError(f"{problem} sha256sum, or remove it", path, number)
+        digest, name = match[1].lower(), str(PurePosixPath(match[2]))  # ./name is name
+        if sums.setdefault(name, digest) != digest:
+            raise DataError(f"another SHA-256 of {name!r} than in a line above", path, number)
+    return sums
 
 
 def read_content(path: Path) -> bytes:

@@ -218,7 +218,7 @@ class Ordinal(_Filled):
 
     def numbers(self, cells: Cells) -> Any:
         problem = f"is not among the values of the training file: {listed(self.values)}"
-        return as_texts(cells).numbers(_finder(self.values), problem)
+        return as_texts(cells).numbers(finder(self.values), problem)
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ class _Words(Column):
         return (text,)
 
     def encode(self, cells: Cells, notes: Notes) -> Matrix:
-        texts, find, width = as_texts(cells), _finder(self.values), len(self.feature_names)
+        texts, find, width = as_texts(cells), finder(self.values), len(self.feature_names)
         # features of each value; the last: of a missing cell
         known: list[list[int]] = [[] for _ in texts.values]
         known.append([len(self.values)] if width > len(self.values) else [])
@@ -383,8 +383,10 @@ class Columns:
         are_sparse = all(sparse.issparse(cells[column.name]) for column in self.used)
         if (is_large or are_sparse) and filled < DENSE_FROM * math.prod(shape):
             return sparse.hstack(blocks).tocsr()
-        arrays = (block.toarray() if sparse.issparse(block) else block for block in blocks)
-        return np.concatenate(tuple(arrays), axis=1, out=np.empty(shape))
+        X, ends = np.empty(shape), np.cumsum([block.shape[1] for block in blocks])
+        for part, block in zip(np.split(X, ends[:-1], axis=1), blocks, strict=True):
+            part[:] = block.toarray() if sparse.issparse(block) else block
+        return X
 
     @staticmethod
     def plain(names: Sequence[str]) -> "Columns":
@@ -429,7 +431,7 @@ def tags_among(values: Iterable[str], separator: str) -> tuple[str, ...]:
     return tuple(sorted({tag for value in values for tag in split_tags(value, separator)}))
 
 
-def _finder(values: Sequence[str]) -> Callable[[str], int | None]:
+def finder(values: Sequence[str]) -> Callable[[str], int | None]:
     """Finds a word's position among the values; 3.0 is 3, unless both are there."""
     position = {_canonical(value): i for i, value in enumerate(values)}
     position.update((value, i) for i, value in enumerate(values))

@@ -21,7 +21,7 @@ from ._frame import CellError, Cells, Frame, Notes, Texts, find_pandas
 from ._numbers import MISSING_WORDS
 from ._table import MAX_FEATURES, Matrix, Table, check_target_cells, counted, listed
 from ._text import member_name, plain_suffix, read_text
-from .columns import Column, Columns, Ignored, Number
+from .columns import Column, Columns, Ignored, Number, finder
 from .libsvm import read_libsvm
 from .options import DEFAULT, ReadOptions
 
@@ -101,7 +101,6 @@ def read_table(
     if like is not None and like.columns is None:
         raise ValueError("the table was not read from a file: it has no recipe of columns")
     columns = None if like is None else like.columns
-    ignore = ignore if like is None else ()
     kind = format or format_of(path)
     names = expand_targets(targets, path)
     if kind == "libsvm":
@@ -117,6 +116,9 @@ def read_table(
             problem = f"which columns are targets? The columns are {listed(file.names)}"
             ways = filter(None, ("--targets NAMES names them", file.doubt))
             raise DataError(problem, path, None, "; ".join(ways))
+        if like is not None:
+            names = tuple(file.targets(names))
+            options = _as_target_of(like, names, options)
         table = _read(file, names, columns, ignore, options, plain=plain)
     return table if like is None else replace(_as_in(like, table, path), columns=columns)
 
@@ -239,10 +241,15 @@ def frame_features(frame: Any, columns: Columns) -> Matrix:
     """
     known = frame.keys() if isinstance(frame, Mapping) else frame.columns
     cells: dict[str, Cells] = {}
+    rows: int | None = None
     for name in (column.name for column in columns.used):
         if name not in known:
             raise ValueError(f"no column is called {name!r}; there are {listed(map(str, known))}")
-        cells[name] = _cells_in_memory(frame[name], columns.missing_values)
+        values = np.asarray(frame[name])
+        rows = len(values) if rows is None and values.ndim else rows
+        if values.shape != (rows,):
+            raise ValueError(f"column {name!r} has the shape {values.shape}, expected ({rows},)")
+        cells[name] = _cells_in_memory(values, columns.missing_values)
         if not isinstance(cells[name], Texts) and np.isinf(cells[name]).any():
             row = int(np.isinf(cells[name]).argmax()) + 1
             raise ValueError(f"column {name!r}, row {row}: the number is infinite")
@@ -252,12 +259,13 @@ def frame_features(frame: Any, columns: Columns) -> Matrix:
         raise ValueError(f"column {error.column!r}, row {error.row + 1}: {error}") from None
 
 
-def _cells_in_memory(column: Any, missing_values: Sequence[str]) -> Cells:
+def _cells_in_memory(values: np.ndarray, missing_values: Sequence[str]) -> Cells:
     """The cells of a column of a data frame: numbers and booleans, or words."""
-    values = np.asarray(column)
     if values.dtype.kind in "fiub":
         return values.astype(np.float64)
     gaps = find_pandas().isna(values)
+    if values.dtype.kind in "mM":
+        values = values.astype(str)  # dates, not the nanoseconds that they are stored as
     words = ["" if gap else str(cell) for cell, gap in zip(values.tolist(), gaps, strict=True)]
     return Texts.of(words, MISSING_WORDS.union(missing_values))
 
@@ -379,16 +387,25 @@ def _refuse_words(columns: Columns | None, path: Path) -> None:
         raise DataError(f"{problem} in the training file", path)
 
 
+def _as_target_of(like: Table, targets: Sequence[str], options: ReadOptions) -> ReadOptions:
+    """One target column holds class names, or labels, if that of the training file does."""
+    kind = {"labels": "category", "indicators": "tags"}.get(like.kind)
+    if kind is None or len(targets) != 1 or options.kind_of(targets[0]) is not None:
+        return options
+    return replace(options, kinds={**options.kinds, targets[0]: kind})
+
+
 def _as_in(like: Table, table: Table, path: Path) -> Table:
     """The table with the classes of another one."""
     if table.target_names == like.target_names:
         return table
-    position = {name: i for i, name in enumerate(like.target_names)}
-    foreign = [name for name in table.target_names if name not in position]
+    find = finder(like.target_names)
+    foreign = [name for name in table.target_names if find(name) is None]
     if foreign or table.kind == "proportions":
         what = f"class {foreign[0]!r}" if foreign else "its target columns"
         raise DataError(f"{what}: not in the training file", path)
-    check_target_cells(table.Y.shape[0], len(position), path)
-    Y = np.zeros((table.Y.shape[0], len(position)), dtype=table.Y.dtype)
-    Y[:, [position[name] for name in table.target_names]] = table.Y
+    check_target_cells(table.Y.shape[0], len(like.target_names), path)
+    Y = np.zeros((table.Y.shape[0], len(like.target_names)), dtype=table.Y.dtype)
+    for name, column in zip(table.target_names, table.Y.T, strict=True):  # 3 and 3.0 are one
+        Y[column != 0, find(name)] = column[column != 0]
     return replace(table, Y=Y, target_names=like.target_names)
