@@ -3,6 +3,7 @@
 import itertools
 import re
 
+import numpy as np
 import pytest
 import torch
 
@@ -105,6 +106,7 @@ ERRORS = [
     (ValueError, r"budget must be between 0 and 4, got -1\.0", F.budget, X,
      torch.tensor([[2.0], [-1.0], [0.0]])),
     (ValueError, "alpha must be above 1, and finite, got inf", F.normmax, X, torch.inf),
+    (TypeError, "alpha must be a number, got a tensor of shape", F.normmax_loss, X, LABELS, X[0]),
     (ValueError, "must start strictly between 1 and 2", ft.Entmax, 2.0, {"learnable": True}),
     # modules
     (ValueError, "reduction must be", ft.LogisticLoss, {"reduction": "avg"}),
@@ -256,10 +258,14 @@ def test_bad_proportions_are_named_by_their_place_and_axis(dim):
         F.logistic_loss(x, y, dim=dim)
 
 
+@pytest.mark.parametrize("option", ["tightness", "label_smoothing", "temperature", "softcap"])
+@pytest.mark.parametrize("kind", [torch.tensor, np.float32, np.array])
+def test_numbers_may_be_those_of_any_library(option, kind):
+    torch.testing.assert_close(loss(**{option: kind(0.25)}), loss(**{option: 0.25}))
+
+
 @pytest.mark.parametrize("option", ["tightness", "label_smoothing"])
-def test_numbers_may_be_tensors_of_no_axes(option):
-    expected = loss(**{option: 0.25})
-    torch.testing.assert_close(loss(**{option: torch.tensor(0.25)}), expected)
+def test_tensors_that_are_no_numbers(option):
     with pytest.raises(TypeError, match=f"{option} must be a number, got a tensor of shape"):
         loss(**{option: torch.tensor([0.25])})
     with pytest.raises(TypeError, match=f"{option} must be a number, got a tensor on meta"):

@@ -194,6 +194,12 @@ def test_empty_batches(name):
     assert loss(x, target, reduction="none").shape == (target.shape)
 
 
+@pytest.mark.parametrize("name", [name for name in F.__all__ if name.endswith("_probabilities")])
+def test_probabilities_of_nothing(name):
+    for shape in ((0, 4), (4, 0)):
+        assert getattr(F, name)(torch.zeros(shape)).shape == shape
+
+
 @pytest.mark.parametrize("name", fp.loss_names())
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_half_precision_is_float32_inside(name, dtype, scores, generator):

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import SupportsIndex
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch._C._functorch import is_legacy_batchedtensor  # what is_grads_batched=True makes
@@ -168,7 +169,8 @@ def as_integer(value: SupportsIndex, what: str) -> int:
 
 def as_float(value: float, name: str) -> float:
     number = read_number(value, name)
-    if isinstance(number, bool) or not isinstance(number, (int, float)):
+    is_number = isinstance(number, (int, float, np.integer, np.floating))
+    if isinstance(number, bool) or not is_number:
         raise TypeError(f"{name} must be a number, got {value!r}")
     return float(number)
 
@@ -292,8 +294,12 @@ def check_one_forward_level() -> None:
         )
 
 
+def is_in_forward_mode() -> bool:
+    return forward_ad._current_level >= 0
+
+
 def is_transformed() -> bool:
-    return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+    return torch._C._are_functorch_transforms_active() or is_in_forward_mode()
 
 
 def is_eager(*tensors: Tensor | None) -> bool:

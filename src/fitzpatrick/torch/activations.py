@@ -100,6 +100,8 @@ def probabilities(omega: Regularizer, tightness: float, input: Tensor, dim: int 
     """The class probabilities that belong to scores along ``dim``, in the dtype of the scores."""
     arguments.check_scores(input)
     axis, c = arguments.class_dim(input, dim), as_tightness(tightness)
+    if input.numel() == 0:
+        return input.clone()
     solve = functools.partial(_solve_probabilities, omega, c)
     if not (arguments.is_eager(input) and has_probability_kernel(omega, c, input)):
         return solve(input.movedim(axis, -1)).movedim(-1, axis)

@@ -35,7 +35,7 @@ from ._entmax import link_along
 from ._handles import handle_of, restore
 from ._losses import linear_class_loss, loss_of_kind, option_defaults, supports_pos_weight
 from ._sparse_targets import SparseTargets
-from ._transform import Transform
+from ._transform import as_scaling
 from .activations import probabilities
 
 if TYPE_CHECKING:
@@ -107,8 +107,8 @@ class LossModule(nn.Module):
         options.pop("dim", None)
         as_chunk_size(options.pop("chunk_size", None))
         options.pop("accumulate_dtype", None)
-        given = {name: options.pop(name) for name in Transform._fields if name in options}
-        Transform(**given).check()
+        scaling = ("temperature", "logit_scale", "softcap")
+        as_scaling(**{name: options.pop(name) for name in scaling if name in options})
         options.pop("return_stats", None)
         if "ignore_index" in options:
             self.ignore_index = as_integer(
