@@ -175,7 +175,7 @@ def as_float(value: float, name: str) -> float:
     return float(number)
 
 
-def as_chunk_size(chunk_size: SupportsIndex | None) -> int | None:
+def as_chunk_size(chunk_size: SupportsIndex | None = None) -> int | None:
     if chunk_size is None:
         return None
     size = as_integer(chunk_size, "chunk_size must be a number of rows, or None")

@@ -102,21 +102,18 @@ class LossModule(nn.Module):
 
     def _check_options(self) -> None:
         options = self._options()
-        check_engine(options.pop("engine"))
-        options.pop("process_group", None)
-        options.pop("dim", None)
-        as_chunk_size(options.pop("chunk_size", None))
-        options.pop("accumulate_dtype", None)
-        scaling = ("temperature", "logit_scale", "softcap")
-        as_scaling(**{name: options.pop(name) for name in scaling if name in options})
-        options.pop("return_stats", None)
+
+        def check(function: Callable[..., Any], *names: str) -> None:
+            function(**{name: options[name] for name in names if name in options})
+
+        check(check_engine, "engine")
+        check(as_chunk_size, "chunk_size")
+        check(as_scaling, "temperature", "logit_scale", "softcap")
+        check(check_options, "reduction", "label_smoothing", "validate")
         if "ignore_index" in options:
             self.ignore_index = as_integer(
-                options.pop("ignore_index"), "ignore_index must be a class index"
+                options["ignore_index"], "ignore_index must be a class index"
             )
-        for name in _BUFFERS:
-            options.pop(name, None)
-        check_options(**options)
 
     def _options(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._defaults}
