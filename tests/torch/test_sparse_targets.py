@@ -324,6 +324,14 @@ def test_small_indices_and_logarithms_far_from_zero():
     assert_close(F.sparsemax_loss(x, logs), expected)
 
 
+def test_class_numbers_have_all_their_digits():
+    """In lists of single precision, too, which has odd numbers up to 2**24 alone."""
+    numbers = [2**24 + 1, 0]
+    target = lists([numbers], [[0.5, 0.5]])
+    for num_classes in (2**24 + 2, None):
+        assert target.lists(num_classes, torch.float32)[0, 0].tolist() == numbers
+
+
 def test_moving_targets():
     moved = draw(3, 5, 2, rest="bucket").to("cpu")
     assert (moved.rest, moved.log_values) == ("bucket", False)

@@ -105,6 +105,7 @@ ERRORS = [
     (ValueError, "budget must be between 0 and the number of classes, 4", F.budget, X, 5.0),
     (ValueError, r"budget must be between 0 and 4, got -1\.0", F.budget, X,
      torch.tensor([[2.0], [-1.0], [0.0]])),
+    (ValueError, r"budget of shape \(5,\) cannot be", F.budget, X, torch.ones(5)),
     (ValueError, "alpha must be above 1, and finite, got inf", F.normmax, X, torch.inf),
     (TypeError, "alpha must be a number, got a tensor of shape", F.normmax_loss, X, LABELS, X[0]),
     (ValueError, "must start strictly between 1 and 2", ft.Entmax, 2.0, {"learnable": True}),

@@ -45,11 +45,6 @@ def _entmax_product(p: Tensor, v: Tensor, alpha: Tensor) -> Tensor:
     return _coupled_product(entmax_slope(p, alpha), v)
 
 
-def _entmax_slope(p: Tensor, alpha: Tensor) -> Tensor:
-    slope: Tensor = entmax_alpha_slope(p, alpha)
-    return torch.where((p != 0).any(-1, keepdim=True), slope, 0.0)
-
-
 class Formulas(NamedTuple):
     """A link: its predictions p, J v from p, and ∂p/∂parameter from p; symmetric J."""
 
@@ -59,12 +54,19 @@ class Formulas(NamedTuple):
 
 
 _FORMULAS = {
-    "entmax": Formulas(entmax_link, _entmax_product, _entmax_slope),
+    "entmax": Formulas(entmax_link, _entmax_product, entmax_alpha_slope),
     "normmax": Formulas(normmax_link, normmax_product, normmax_alpha_slope),
     "budget": Formulas(
         project_to_budget, lambda p, v, _: budget_product(p, v), lambda p, _: budget_slope(p)
     ),
 }
+
+
+def _slope(p: Tensor, parameter: Tensor, kind: str) -> Tensor:
+    """∂p/∂parameter from p (…, k), 0 in rows that are masked throughout."""
+    is_kept = (p != 0).any(-1, keepdim=True)
+    slope = _FORMULAS[kind].slope(torch.where(is_kept, p, 1.0), parameter)
+    return torch.where(is_kept, slope, 0.0)
 
 
 class EntmaxCall(NamedTuple):
@@ -151,13 +153,13 @@ def _differentiable_product(
     """J v and the derivative along v in the parameter, (n,), which can be differentiated."""
     if call.kind == "any":
         return _any_product(p, v, call.omega), None
-    dtype, formulas = working_dtype(p), _FORMULAS[call.kind]
+    dtype = working_dtype(p)
     entries, v = p.to(dtype).movedim(1, -1), v.to(dtype).movedim(1, -1)
     shaped = _shaped(alpha, call.alpha, entries)
-    by_theta = formulas.product(entries, v, shaped).to(p.dtype).movedim(-1, 1)
+    by_theta = _FORMULAS[call.kind].product(entries, v, shaped).to(p.dtype).movedim(-1, 1)
     if alpha is None:
         return by_theta, None
-    return by_theta, (formulas.slope(entries, shaped) * v).sum(-1).reshape(-1)
+    return by_theta, (_slope(entries, shaped, call.kind) * v).sum(-1).reshape(-1)
 
 
 def _product(
@@ -247,7 +249,7 @@ class _Entmax(Function):
         if theta_dot is not None:
             out = out + _differentiable_product(p, theta_dot, alpha, ctx.call)[0]
         if alpha_dot is not None:
-            slopes = _FORMULAS[ctx.call.kind].slope(p.to(working_dtype(p)), _shaped(alpha, 0.0, p))
+            slopes = _slope(p.to(working_dtype(p)), _shaped(alpha, 0.0, p), ctx.call.kind)
             out = out + (slopes * _shaped(alpha_dot, 0.0, p)).to(p.dtype)
         return out
 
