@@ -85,6 +85,8 @@ ERRORS = [
      torch.tensor([[0.0, 0, 0], [2, 0, 0]])),
     (ValueError, "cannot be broadcast", entries, torch.zeros(2, 3), {"weight": torch.ones(2)}),
     (TypeError, "pos_weight", F.squared_loss, X, X, {"pos_weight": X}),
+    (TypeError, "pos_weight is for targets between 0 and 1",
+     F.loss_function(fp.FitzpatrickLoss(fp.regularizers.SquaredNorm())), X, X, {"pos_weight": X}),
     (ValueError, "at least one entry", F.loss_function(fp.FitzpatrickLoss(BALL)), X[:, :0],
      X[:, :0]),
     (ValueError, "target is not in the domain", ft.FitzpatrickLoss(BALL), X, 10 * X),
