@@ -146,8 +146,8 @@ def entmax_attention(
         is_fused = not missing
     has_extras = any(x is not None for x in (window, cu_seqlens, alibi_slopes))
     is_masked_twice = is_causal and (attn_mask is not None or query_offset != 0)
-    has_extras |= isinstance(scale, Tensor) or arguments.is_in_forward_mode()
-    if numbers.alpha == 1 and not (has_extras or is_masked_twice):
+    has_extras |= arguments.is_in_forward_mode()
+    if numbers.alpha == 1 and not (has_extras or is_masked_twice or isinstance(scale, Tensor)):
         if attn_mask is not None:
             # with all axes of the scores: PyTorch does not take fewer than two
             attn_mask = attn_mask[(None,) * (query.ndim - attn_mask.ndim)]
