@@ -1,5 +1,6 @@
 """α-entmax, normmax, budget: values, derivatives, masks, modules, ONNX; and by kernels."""
 
+import functools
 import warnings
 
 import mpmath
@@ -243,9 +244,15 @@ def test_masks_of_links_with_a_parameter(link):
     number = torch.tensor([1.5], dtype=x.dtype, requires_grad=True)
     nothing = link(x, number, mask=torch.zeros(5, dtype=torch.bool))
     assert (nothing == 0).all()
-    for again in (True, False):
-        for slope in torch.autograd.grad(nothing.sum(), (x, number), create_graph=again):
-            assert (slope == 0).all()
+    slopes = torch.autograd.grad(nothing.sum(), (x, number), create_graph=True)
+    bends = torch.autograd.grad(slopes[0].sum() + slopes[1].sum(), (x, number), retain_graph=True)
+    ahead = torch.func.jvp(
+        functools.partial(link, mask=torch.zeros(5, dtype=torch.bool)),
+        (x.detach(), number.detach()),
+        (x.detach(), number.detach()),
+    )[1]
+    for zeros in (*slopes, *bends, *torch.autograd.grad(nothing.sum(), (x, number)), ahead):
+        assert (zeros == 0).all()
 
 
 def test_a_loss_has_derivatives_in_a_tensor_of_orders():

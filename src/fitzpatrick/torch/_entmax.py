@@ -62,11 +62,10 @@ _FORMULAS = {
 }
 
 
-def _slope(p: Tensor, parameter: Tensor, kind: str) -> Tensor:
-    """∂p/∂parameter from p (…, k), 0 in rows that are masked throughout."""
+def _with_whole_rows(p: Tensor) -> tuple[Tensor, Tensor]:
+    """Which rows (…, k) are not masked throughout; p, where the others have some derivatives."""
     is_kept = (p != 0).any(-1, keepdim=True)
-    slope = _FORMULAS[kind].slope(torch.where(is_kept, p, 1.0), parameter)
-    return torch.where(is_kept, slope, 0.0)
+    return is_kept, torch.where(is_kept, p, 1.0)
 
 
 class EntmaxCall(NamedTuple):
@@ -153,13 +152,14 @@ def _differentiable_product(
     """J v and the derivative along v in the parameter, (n,), which can be differentiated."""
     if call.kind == "any":
         return _any_product(p, v, call.omega), None
-    dtype = working_dtype(p)
-    entries, v = p.to(dtype).movedim(1, -1), v.to(dtype).movedim(1, -1)
+    dtype, formulas = working_dtype(p), _FORMULAS[call.kind]
+    is_kept, entries = _with_whole_rows(p.to(dtype).movedim(1, -1))
+    v = torch.where(is_kept, v.to(dtype).movedim(1, -1), 0.0)
     shaped = _shaped(alpha, call.alpha, entries)
-    by_theta = _FORMULAS[call.kind].product(entries, v, shaped).to(p.dtype).movedim(-1, 1)
+    by_theta = formulas.product(entries, v, shaped).to(p.dtype).movedim(-1, 1)
     if alpha is None:
         return by_theta, None
-    return by_theta, (_slope(entries, shaped, call.kind) * v).sum(-1).reshape(-1)
+    return by_theta, (formulas.slope(entries, shaped) * v).sum(-1).reshape(-1)
 
 
 def _product(
@@ -249,8 +249,10 @@ class _Entmax(Function):
         if theta_dot is not None:
             out = out + _differentiable_product(p, theta_dot, alpha, ctx.call)[0]
         if alpha_dot is not None:
-            slopes = _slope(p.to(working_dtype(p)), _shaped(alpha, 0.0, p), ctx.call.kind)
-            out = out + (slopes * _shaped(alpha_dot, 0.0, p)).to(p.dtype)
+            is_kept, entries = _with_whole_rows(p.to(working_dtype(p)))
+            slopes = _FORMULAS[ctx.call.kind].slope(entries, _shaped(alpha, 0.0, p))
+            along = torch.where(is_kept, slopes * _shaped(alpha_dot, 0.0, p), 0.0)
+            out = out + along.to(p.dtype)
         return out
 
 
