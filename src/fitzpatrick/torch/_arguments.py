@@ -44,11 +44,11 @@ def check_dense(x: Tensor, name: str, content: str, hint: str = "") -> None:
         raise TypeError(f"{name} must be a dense tensor, got {x.layout}; convert it to_dense()")
 
 
-def _check_device(x: Tensor, input: Tensor, name: str, more: str = "") -> None:
+def check_device(x: Tensor, input: Tensor, name: str, more: str = "", of: str = "input") -> None:
     if x.device != input.device:
         raise ValueError(
-            f"input is on {input.device} and {name} on {x.device}; "
-            f"move it with {name}.to(input.device){more}"
+            f"{of} is on {input.device} and {name} on {x.device}; "
+            f"move it with {name}.to({of}.device){more}"
         )
 
 
@@ -72,7 +72,7 @@ def check_layer(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
                 f"{name} is a DTensor, which heads do not take; pass its to_local(), and "
                 "process_group=mesh.get_group() where its classes are sharded"
             )
-        _check_device(part, input, name, _OR_THE_MODULE)
+        check_device(part, input, name, _OR_THE_MODULE)
     if weight.ndim != 2 or weight.shape[1] != input.shape[-1]:
         raise ValueError(
             f"linear_weight must have shape (classes, {input.shape[-1]}) to go with input of shape "
@@ -95,7 +95,7 @@ def check_layer(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
 
 def check_target(target: Tensor, input: Tensor) -> None:
     _check_tensor(target, "target")
-    _check_device(target, input, "target")
+    check_device(target, input, "target")
     if target.dtype == torch.bool or target.is_complex():
         raise TypeError(
             f"target must hold class indices or numbers of the domain, got {target.dtype}; "
@@ -109,7 +109,7 @@ def check_target(target: Tensor, input: Tensor) -> None:
 
 def check_weight(weight: Tensor, input: Tensor, name: str = "weight") -> None:
     check_dense(weight, name, "numbers")
-    _check_device(weight, input, name, _OR_THE_MODULE)
+    check_device(weight, input, name, _OR_THE_MODULE)
 
 
 def check_class_weight(weight: Tensor, k: int | None, look: bool) -> None:
@@ -253,7 +253,7 @@ def expand_mask(mask: Tensor, input: Tensor) -> Tensor:
     found = getattr(mask, "dtype", type(mask).__name__)
     if found != torch.bool:
         raise TypeError(f"mask must be a boolean tensor, True where an entry is kept, got {found}")
-    _check_device(mask, input, "mask")
+    check_device(mask, input, "mask")
     return expand_to(mask, input.shape, "mask")
 
 
