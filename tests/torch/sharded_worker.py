@@ -437,6 +437,11 @@ class Cases:
         loss = F.fitzpatrick_logistic_loss(part, LABELS[:5], weight, **group)
         loss.backward(retain_graph=True)
         torch.testing.assert_close(weight.grad, whole_weight.grad)
+        masked = scores.clone()
+        masked[0, LABELS[0]] = -torch.inf  # a loss of ∞, which weighs nothing
+        expected = F.fitzpatrick_logistic_loss(masked, LABELS[:5], weight.detach())
+        found = F.fitzpatrick_logistic_loss(masked[:, self.own], LABELS[:5], weight, **group)
+        torch.testing.assert_close(found, expected)
         once = part.grad.clone()
         loss.backward()
         torch.testing.assert_close(part.grad, 2 * once)

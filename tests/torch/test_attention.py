@@ -49,11 +49,15 @@ def test_half_precision_is_rounded_once(dtype):
 @pytest.mark.parametrize(("n", "s"), [(0, 3), (3, 0), (0, 0)])
 def test_empty_sequences(n, s):
     q, k, v = draw(2, 2, n, 8).requires_grad_(), draw(2, 2, s, 8), draw(2, 2, s, 5)
-    for options in ({}, {"is_causal": True}, {"alpha": torch.tensor([1.2, 2.0])}):
+    alpha = torch.tensor([1.2, 2.0], requires_grad=True)
+    for options in ({}, {"is_causal": True}, {"alpha": alpha}):
         out = F.entmax_attention(q, k, v, **options)
         assert out.shape == (2, 2, n, 5)
         assert (out == 0).all()
-        assert (torch.autograd.grad(out.sum(), q)[0] == 0).all()
+        learned = [q, alpha] if "alpha" in options else [q]
+        for again in (True, False):
+            gradients = torch.autograd.grad(out.sum(), learned, create_graph=again)
+            assert all((x == 0).all() for x in gradients)
 
 
 def learned_arguments():
@@ -119,6 +123,12 @@ def test_order_one_is_pytorchs_own(monkeypatch):
     # PyTorch cannot express these
     F.entmax_attention(q, k, v, mask, is_causal=True, enable_gqa=True, alpha=1)
     F.entmax_attention(q, k, v, is_causal=True, enable_gqa=True, alpha=1, query_offset=2)
+    # nor differentiate these in forward mode on a CPU
+    slopes = [
+        jvp(lambda q: F.entmax_attention(q, k, v, alpha=a, enable_gqa=True), (q,), (q + 1,))[1]  # noqa: B023
+        for a in (1, torch.ones(4))
+    ]
+    torch.testing.assert_close(*slopes)
     assert len(calls) == len(options)
 
 

@@ -193,6 +193,11 @@ def test_at_order_one_the_module_is_pytorchs(options):
         out, weights = ours(*inputs, **masks, need_weights=False)
         torch.testing.assert_close(out, expected, **CLOSE)
         assert weights is None
+    expected, _ = ours(*inputs, attn_mask=hidden, key_padding_mask=padding)
+    added = torch.zeros(4, 6, dtype=F64).masked_fill(hidden, -math.inf)
+    for mask, other in ((added, padding), (hidden, number)):  # PyTorch warns of two kinds
+        out, _ = ours(*inputs, attn_mask=mask, key_padding_mask=other)
+        torch.testing.assert_close(out, expected, **CLOSE)
     first = 0 if options.get("batch_first") else 1
     single = [x.select(first, 0) for x in inputs]
     for one, other in zip(ours(*single), theirs(*single), strict=True):

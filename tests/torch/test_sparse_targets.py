@@ -302,6 +302,18 @@ def test_bad_lists_are_refused(case):
         function(*given)
 
 
+@every_engine
+def test_a_class_out_of_range_spoils_its_row_alone(engine):
+    x, target = scores_of(5, 9), draw(5, 9, 3)
+    target.indices[1, 0] = 9
+    for options in ({}, {"weight": torch.ones(9)}, {"label_smoothing": 0.1}):
+        given = {"reduction": "none", "validate": False, "engine": engine, **options}
+        found = F.sparsemax_loss(x, target, **given)
+        gradient = _grad(found.sum(), x)
+        for rows in (found, gradient[:, 0]):
+            assert rows.isnan().tolist() == [False, True, False, False, False]
+
+
 def test_small_indices_and_logarithms_far_from_zero():
     """Unsigned numbers have no padding, and logarithms up to a constant no bounds."""
     x = scores_of(2, 4)
@@ -310,6 +322,14 @@ def test_small_indices_and_logarithms_far_from_zero():
     assert_close(F.sparsemax_loss(x, SparseTargets(small, torch.full((2, 2), 0.5))), expected)
     logs = lists(PAIRS, [[-900.0, -900.0], [900.0, 900.0]], rest="renormalize", log_values=True)
     assert_close(F.sparsemax_loss(x, logs), expected)
+
+
+def test_class_numbers_have_all_their_digits():
+    """In lists of single precision, too, which has odd numbers up to 2**24 alone."""
+    numbers = [2**24 + 1, 0]
+    target = lists([numbers], [[0.5, 0.5]])
+    for num_classes in (2**24 + 2, None):
+        assert target.lists(num_classes, torch.float32)[0, 0].tolist() == numbers
 
 
 def test_moving_targets():

@@ -1,5 +1,6 @@
 """α-entmax, normmax, budget: values, derivatives, masks, modules, ONNX; and by kernels."""
 
+import functools
 import warnings
 
 import mpmath
@@ -148,6 +149,11 @@ def test_transforms(name, number):
     torch.testing.assert_close(jacobian, forward)
     # rows of the Jacobian sum to zero, as the entries have one sum: 5 of them, each below 2
     assert jacobian.sum(1).abs().max() < 100 * torch.finfo(x.dtype).eps
+    given = x, torch.full((4, 1), number, dtype=x.dtype)
+    directions = draw((4, 5), seed=1), draw((4, 1), seed=2)
+    slopes = torch.func.jacrev(link, (0, 1))(*given)
+    expected = sum((j * d).sum((-1, -2)) for j, d in zip(slopes, directions, strict=True))
+    torch.testing.assert_close(torch.func.jvp(link, given, directions)[1], expected)
 
 
 @links
@@ -225,7 +231,7 @@ def test_scores_of_any_size_are_exact(scale, dtype):
             assert (p[~kept] == 0).all()
 
 
-@pytest.mark.parametrize("link", [F.budget, F.normmax], ids=["budget", "normmax"])
+@pytest.mark.parametrize("link", LINKS.values(), ids=LINKS)
 def test_masks_of_links_with_a_parameter(link):
     x, mask = draw((3, 2, 5)).requires_grad_(), torch.tensor([True, True, False, True, True])
     kept = link(x[..., mask], 1.5)
@@ -235,10 +241,18 @@ def test_masks_of_links_with_a_parameter(link):
     (slope,) = torch.autograd.grad((p * draw(p.shape, seed=5)).sum(), x)
     assert slope.isfinite().all()
     assert (slope[..., ~mask] == 0).all()
-    nothing = link(x, 1.5, mask=torch.zeros(5, dtype=torch.bool))
+    number = torch.tensor([1.5], dtype=x.dtype, requires_grad=True)
+    nothing = link(x, number, mask=torch.zeros(5, dtype=torch.bool))
     assert (nothing == 0).all()
-    (slope,) = torch.autograd.grad(nothing.sum(), x)
-    assert (slope == 0).all()
+    slopes = torch.autograd.grad(nothing.sum(), (x, number), create_graph=True)
+    bends = torch.autograd.grad(slopes[0].sum() + slopes[1].sum(), (x, number), retain_graph=True)
+    ahead = torch.func.jvp(
+        functools.partial(link, mask=torch.zeros(5, dtype=torch.bool)),
+        (x.detach(), number.detach()),
+        (x.detach(), number.detach()),
+    )[1]
+    for zeros in (*slopes, *bends, *torch.autograd.grad(nothing.sum(), (x, number)), ahead):
+        assert (zeros == 0).all()
 
 
 def test_a_loss_has_derivatives_in_a_tensor_of_orders():

@@ -3,6 +3,7 @@
 import itertools
 import re
 
+import numpy as np
 import pytest
 import torch
 
@@ -84,6 +85,9 @@ ERRORS = [
      torch.tensor([[0.0, 0, 0], [2, 0, 0]])),
     (ValueError, "cannot be broadcast", entries, torch.zeros(2, 3), {"weight": torch.ones(2)}),
     (TypeError, "pos_weight", F.squared_loss, X, X, {"pos_weight": X}),
+    (TypeError, "pos_weight is for targets between 0 and 1",
+     F.loss_function(fp.FitzpatrickLoss(fp.regularizers.SquaredNorm(), 0.5)), X, X,
+     {"pos_weight": X}),
     (ValueError, "at least one entry", F.loss_function(fp.FitzpatrickLoss(BALL)), X[:, :0],
      X[:, :0]),
     (ValueError, "target is not in the domain", ft.FitzpatrickLoss(BALL), X, 10 * X),
@@ -104,7 +108,9 @@ ERRORS = [
     (ValueError, "budget must be between 0 and the number of classes, 4", F.budget, X, 5.0),
     (ValueError, r"budget must be between 0 and 4, got -1\.0", F.budget, X,
      torch.tensor([[2.0], [-1.0], [0.0]])),
+    (ValueError, r"budget of shape \(5,\) cannot be", F.budget, X, torch.ones(5)),
     (ValueError, "alpha must be above 1, and finite, got inf", F.normmax, X, torch.inf),
+    (TypeError, "alpha must be a number, got a tensor of shape", F.normmax_loss, X, LABELS, X[0]),
     (ValueError, "must start strictly between 1 and 2", ft.Entmax, 2.0, {"learnable": True}),
     # modules
     (ValueError, "reduction must be", ft.LogisticLoss, {"reduction": "avg"}),
@@ -256,10 +262,14 @@ def test_bad_proportions_are_named_by_their_place_and_axis(dim):
         F.logistic_loss(x, y, dim=dim)
 
 
+@pytest.mark.parametrize("option", ["tightness", "label_smoothing", "temperature", "softcap"])
+@pytest.mark.parametrize("kind", [torch.tensor, np.float32, np.array])
+def test_numbers_may_be_those_of_any_library(option, kind):
+    torch.testing.assert_close(loss(**{option: kind(0.25)}), loss(**{option: 0.25}))
+
+
 @pytest.mark.parametrize("option", ["tightness", "label_smoothing"])
-def test_numbers_may_be_tensors_of_no_axes(option):
-    expected = loss(**{option: 0.25})
-    torch.testing.assert_close(loss(**{option: torch.tensor(0.25)}), expected)
+def test_tensors_that_are_no_numbers(option):
     with pytest.raises(TypeError, match=f"{option} must be a number, got a tensor of shape"):
         loss(**{option: torch.tensor([0.25])})
     with pytest.raises(TypeError, match=f"{option} must be a number, got a tensor on meta"):

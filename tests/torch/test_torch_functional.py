@@ -23,7 +23,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import fitzpatrick as fp
-from fitzpatrick.torch import LogisticLoss
+from fitzpatrick.torch import LogisticLoss, SparseTargets
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 
 
@@ -93,6 +93,21 @@ def test_reproduces_cross_entropy_on_labels(shape, weight, reduction, generator)
             expected = expected + potential_of(labels, **options)
         size = expected.nan_to_num().max().item() if expected.numel() else 0.0
         assert_equal(value, expected, atol=60 * EPS * max(1.0, size))
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+@pytest.mark.parametrize("form", ["labels", "proportions", "lists"])
+def test_weights_of_half_precision_are_not_rounded_again(form, smoothing, scores, generator):
+    """Neither in products with targets nor in their sum over rows."""
+    weight = torch.rand(4, generator=generator).bfloat16()
+    y = targets_like("logistic", scores, generator)
+    lists = SparseTargets(torch.arange(4).expand(5, 4), y)
+    target = {"labels": LABELS, "proportions": y, "lists": lists}[form]
+    losses = [
+        F.fitzpatrick_logistic_loss(scores, target, w, label_smoothing=smoothing)
+        for w in (weight, weight.double())
+    ]
+    assert torch.equal(*losses)
 
 
 INTEGERS = [torch.int8, torch.int32, torch.uint8, torch.uint64]
@@ -192,6 +207,12 @@ def test_empty_batches(name):
     total.backward()
     assert total.item() == 0
     assert loss(x, target, reduction="none").shape == (target.shape)
+
+
+@pytest.mark.parametrize("name", [name for name in F.__all__ if name.endswith("_probabilities")])
+def test_probabilities_of_nothing(name):
+    for shape in ((0, 4), (4, 0)):
+        assert getattr(F, name)(torch.zeros(shape)).shape == shape
 
 
 @pytest.mark.parametrize("name", fp.loss_names())

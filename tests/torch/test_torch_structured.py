@@ -39,6 +39,7 @@ def test_published_values() -> None:
     assert_close(F.soft_sort(VALUES), expected[None], rtol=0, atol=1e-14)
     hard = [[0, 1, 2, 3, 5, 6, 7, 8, 9]]
     assert_close(F.soft_sort(VALUES, regularization_strength=0.1), hard, rtol=0, atol=1e-13)
+    assert not torch.signbit(F.soft_sort(torch.zeros(3))).any()  # no −0
 
 
 def test_a_large_strength_gives_means() -> None:

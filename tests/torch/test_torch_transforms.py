@@ -125,6 +125,14 @@ def test_class_weights_have_a_derivative(reduction, scores):
     torch.testing.assert_close(slope, grad(by_weight)(weight) @ weight.flip(0))
 
 
+@pytest.mark.parametrize("function", [loss, grad(loss), hessian(loss), F.sparsemax])
+def test_any_axis_is_mapped(function, scores):
+    many = scores, 2 * scores
+    for axis in (0, 1, 2):
+        mapped = vmap(function, in_dims=axis)(torch.stack(many, axis))
+        torch.testing.assert_close(mapped, torch.stack([function(x) for x in many]))
+
+
 @pytest.mark.parametrize("name", fp.loss_names())
 def test_a_batch_of_nothing_is_mapped_to_nothing(name):
     loss, x = getattr(F, f"{name}_loss"), torch.zeros(0, 3, 4)

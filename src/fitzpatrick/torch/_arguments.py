@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import SupportsIndex
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch._C._functorch import is_legacy_batchedtensor  # what is_grads_batched=True makes
@@ -43,11 +44,11 @@ def check_dense(x: Tensor, name: str, content: str, hint: str = "") -> None:
         raise TypeError(f"{name} must be a dense tensor, got {x.layout}; convert it to_dense()")
 
 
-def _check_device(x: Tensor, input: Tensor, name: str, more: str = "") -> None:
+def check_device(x: Tensor, input: Tensor, name: str, more: str = "", of: str = "input") -> None:
     if x.device != input.device:
         raise ValueError(
-            f"input is on {input.device} and {name} on {x.device}; "
-            f"move it with {name}.to(input.device){more}"
+            f"{of} is on {input.device} and {name} on {x.device}; "
+            f"move it with {name}.to({of}.device){more}"
         )
 
 
@@ -71,7 +72,7 @@ def check_layer(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
                 f"{name} is a DTensor, which heads do not take; pass its to_local(), and "
                 "process_group=mesh.get_group() where its classes are sharded"
             )
-        _check_device(part, input, name, _OR_THE_MODULE)
+        check_device(part, input, name, _OR_THE_MODULE)
     if weight.ndim != 2 or weight.shape[1] != input.shape[-1]:
         raise ValueError(
             f"linear_weight must have shape (classes, {input.shape[-1]}) to go with input of shape "
@@ -94,7 +95,7 @@ def check_layer(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
 
 def check_target(target: Tensor, input: Tensor) -> None:
     _check_tensor(target, "target")
-    _check_device(target, input, "target")
+    check_device(target, input, "target")
     if target.dtype == torch.bool or target.is_complex():
         raise TypeError(
             f"target must hold class indices or numbers of the domain, got {target.dtype}; "
@@ -108,7 +109,7 @@ def check_target(target: Tensor, input: Tensor) -> None:
 
 def check_weight(weight: Tensor, input: Tensor, name: str = "weight") -> None:
     check_dense(weight, name, "numbers")
-    _check_device(weight, input, name, _OR_THE_MODULE)
+    check_device(weight, input, name, _OR_THE_MODULE)
 
 
 def check_class_weight(weight: Tensor, k: int | None, look: bool) -> None:
@@ -168,12 +169,13 @@ def as_integer(value: SupportsIndex, what: str) -> int:
 
 def as_float(value: float, name: str) -> float:
     number = read_number(value, name)
-    if isinstance(number, bool) or not isinstance(number, (int, float)):
+    is_number = isinstance(number, (int, float, np.integer, np.floating))
+    if isinstance(number, bool) or not is_number:
         raise TypeError(f"{name} must be a number, got {value!r}")
     return float(number)
 
 
-def as_chunk_size(chunk_size: SupportsIndex | None) -> int | None:
+def as_chunk_size(chunk_size: SupportsIndex | None = None) -> int | None:
     if chunk_size is None:
         return None
     size = as_integer(chunk_size, "chunk_size must be a number of rows, or None")
@@ -251,7 +253,7 @@ def expand_mask(mask: Tensor, input: Tensor) -> Tensor:
     found = getattr(mask, "dtype", type(mask).__name__)
     if found != torch.bool:
         raise TypeError(f"mask must be a boolean tensor, True where an entry is kept, got {found}")
-    _check_device(mask, input, "mask")
+    check_device(mask, input, "mask")
     return expand_to(mask, input.shape, "mask")
 
 
@@ -292,8 +294,12 @@ def check_one_forward_level() -> None:
         )
 
 
+def is_in_forward_mode() -> bool:
+    return forward_ad._current_level >= 0
+
+
 def is_transformed() -> bool:
-    return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+    return torch._C._are_functorch_transforms_active() or is_in_forward_mode()
 
 
 def is_eager(*tensors: Tensor | None) -> bool:

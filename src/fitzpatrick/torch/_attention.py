@@ -287,7 +287,10 @@ def _backward(ctx: Any, upstream: list[Tensor]) -> tuple[Any, ...]:
             )
         wanted = list(itertools.compress(tensors, needs))
         out, _ = attend_densely(*call)
-        totals = torch.autograd.grad(out, wanted, upstream[0], create_graph=True)
+        # α, a mask and slopes are in the graph only if a query sees a key
+        totals = torch.autograd.grad(
+            out, wanted, upstream[0], create_graph=True, materialize_grads=True
+        )
     else:
         totals = _pull_back(upstream[0], found, needs, tensors, names, numbers, is_fused)
     each = iter(totals)

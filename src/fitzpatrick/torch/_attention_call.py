@@ -44,8 +44,7 @@ def check_shapes(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) ->
             )
         if x.dtype != query.dtype:
             raise TypeError(f"query is {query.dtype} and {name} {x.dtype}; convert one of them")
-        if x.device != query.device:
-            raise ValueError(f"query is on {query.device} and {name} on {x.device}")
+        arguments.check_device(x, query, name, of="query")
     if key.shape[-1] != query.shape[-1] or key.shape[-1] == 0:
         raise ValueError(
             f"query and key must have one width, not 0, got {query.shape[-1]} and {key.shape[-1]}"
@@ -73,8 +72,7 @@ def _by_head(x: Any, query: Tensor, shape: Sequence[int], name: str) -> Tensor:
     """A tensor with one number for each head (B, K, G)."""
     if not isinstance(x, Tensor) or not x.is_floating_point():
         raise TypeError(f"{name} must be a floating-point tensor, got {getattr(x, 'dtype', x)!r}")
-    if x.device != query.device:
-        raise ValueError(f"query is on {query.device} and {name} on {x.device}")
+    arguments.check_device(x, query, name, of="query")
     expanded = arguments.expand_to(x, query.shape[:-2], name, "the batches and heads of query")
     return expanded.reshape(shape[:3])
 
@@ -86,8 +84,7 @@ def _as_mask(mask: Any, query: Tensor, shape: Sequence[int]) -> Tensor:
             "attn_mask must be a tensor, boolean (True where a key is seen) or floating-point "
             f"(added to the scores), got {getattr(mask, 'dtype', type(mask).__name__)}"
         )
-    if mask.device != query.device:
-        raise ValueError(f"query is on {query.device} and attn_mask on {mask.device}")
+    arguments.check_device(mask, query, "attn_mask", of="query")
     full = *query.shape[:-1], shape[-1]
     arguments.expand_to(mask, full, "attn_mask", "the shape of the scores")
     mask = mask[(None,) * (len(full) - mask.ndim)]
@@ -119,8 +116,7 @@ def _as_bounds(bounds: Any, length: int, query: Tensor) -> Tensor:
     is_integer = isinstance(bounds, Tensor) and bounds.dtype in (torch.int32, torch.int64)
     if not is_integer or bounds.ndim != 1 or bounds.shape[0] < 2:
         raise TypeError(f"cu_seqlens must be a vector of at least two integers, got {bounds!r}")
-    if bounds.device != query.device:
-        raise ValueError(f"query is on {query.device} and cu_seqlens on {bounds.device}")
+    arguments.check_device(bounds, query, "cu_seqlens", of="query")
     if arguments.looks_at_values(None, bounds):
         numbers = bounds.tolist()
         if numbers[0] != 0 or numbers[-1] != length or numbers != sorted(numbers):

@@ -67,11 +67,6 @@ def has_probability_kernel(omega: Regularizer, tightness: float, theta: Tensor) 
     return find_kernel("triton", omega) == "logistic"
 
 
-def compute_probabilities(theta: Tensor, tightness: float) -> Tensor:
-    q: Tensor = launcher("probabilities").probabilities(theta, tightness)
-    return q
-
-
 def check_engine(engine: str | None) -> None:
     if engine is not None and engine not in _ENGINES:
         raise ValueError(f"engine must be one of {', '.join(_ENGINES)} or None, got {engine!r}")

@@ -45,11 +45,6 @@ def _entmax_product(p: Tensor, v: Tensor, alpha: Tensor) -> Tensor:
     return _coupled_product(entmax_slope(p, alpha), v)
 
 
-def _entmax_slope(p: Tensor, alpha: Tensor) -> Tensor:
-    slope: Tensor = entmax_alpha_slope(p, alpha)
-    return torch.where((p != 0).any(-1, keepdim=True), slope, 0.0)
-
-
 class Formulas(NamedTuple):
     """A link: its predictions p, J v from p, and ∂p/∂parameter from p; symmetric J."""
 
@@ -59,12 +54,18 @@ class Formulas(NamedTuple):
 
 
 _FORMULAS = {
-    "entmax": Formulas(entmax_link, _entmax_product, _entmax_slope),
+    "entmax": Formulas(entmax_link, _entmax_product, entmax_alpha_slope),
     "normmax": Formulas(normmax_link, normmax_product, normmax_alpha_slope),
     "budget": Formulas(
         project_to_budget, lambda p, v, _: budget_product(p, v), lambda p, _: budget_slope(p)
     ),
 }
+
+
+def _with_whole_rows(p: Tensor) -> tuple[Tensor, Tensor]:
+    """Which rows (…, k) are not masked throughout; p, where the others have some derivatives."""
+    is_kept = (p != 0).any(-1, keepdim=True)
+    return is_kept, torch.where(is_kept, p, 1.0)
 
 
 class EntmaxCall(NamedTuple):
@@ -152,7 +153,8 @@ def _differentiable_product(
     if call.kind == "any":
         return _any_product(p, v, call.omega), None
     dtype, formulas = working_dtype(p), _FORMULAS[call.kind]
-    entries, v = p.to(dtype).movedim(1, -1), v.to(dtype).movedim(1, -1)
+    is_kept, entries = _with_whole_rows(p.to(dtype).movedim(1, -1))
+    v = torch.where(is_kept, v.to(dtype).movedim(1, -1), 0.0)
     shaped = _shaped(alpha, call.alpha, entries)
     by_theta = formulas.product(entries, v, shaped).to(p.dtype).movedim(-1, 1)
     if alpha is None:
@@ -247,8 +249,10 @@ class _Entmax(Function):
         if theta_dot is not None:
             out = out + _differentiable_product(p, theta_dot, alpha, ctx.call)[0]
         if alpha_dot is not None:
-            slopes = _FORMULAS[ctx.call.kind].slope(p.to(working_dtype(p)), _shaped(alpha, 0.0, p))
-            out = out + (slopes * _shaped(alpha_dot, 0.0, p)).to(p.dtype)
+            is_kept, entries = _with_whole_rows(p.to(working_dtype(p)))
+            slopes = _FORMULAS[ctx.call.kind].slope(entries, _shaped(alpha, 0.0, p))
+            along = torch.where(is_kept, slopes * _shaped(alpha_dot, 0.0, p), 0.0)
+            out = out + along.to(p.dtype)
         return out
 
 

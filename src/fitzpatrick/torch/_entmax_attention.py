@@ -83,10 +83,10 @@ def entmax_attention(
     .. math:: \operatorname{entmax}_\alpha(s\,Q K^\top + \text{bias})\, V
 
     The arguments up to ``enable_gqa`` are those of
-    :func:`torch.nn.functional.scaled_dot_product_attention`, which computes α = 1 where it can. All
-    scores are never held at once, except under the transforms of ``torch.func``, in forward mode
-    and for second derivatives, which take memory for each pair of a query and a key. A query that
-    sees no key has the output 0 and the gradient 0.
+    :func:`torch.nn.functional.scaled_dot_product_attention`, which computes α = 1 where it can, and
+    has no second derivatives on some devices. All scores are never held at once, except under the
+    transforms of ``torch.func``, in forward mode and for second derivatives, which take memory for
+    each pair of a query and a key. A query that sees no key has the output 0 and the gradient 0.
 
     Args:
         query: (…, heads, L, E).
@@ -146,6 +146,7 @@ def entmax_attention(
         is_fused = not missing
     has_extras = any(x is not None for x in (window, cu_seqlens, alibi_slopes))
     is_masked_twice = is_causal and (attn_mask is not None or query_offset != 0)
+    has_extras |= arguments.is_in_forward_mode()
     if numbers.alpha == 1 and not (has_extras or is_masked_twice or isinstance(scale, Tensor)):
         if attn_mask is not None:
             # with all axes of the scores: PyTorch does not take fewer than two

@@ -32,7 +32,7 @@ from ._prepare import ClassOptions, prepare
 from ._sparse_targets import ClassTarget
 from ._stats import StatsRequest, as_stats
 from ._targets import Scale, divisor_of, working_dtype
-from ._transform import Transform
+from ._transform import Scaling, as_scaling
 
 
 def loss_of_kind(omega: Regularizer) -> Callable[..., Tensor]:
@@ -90,7 +90,7 @@ def class_loss(
     transform = None
     if not (is_number and softcap is None and temperature == 1.0):
         arguments.check_scores(input)
-        transform = Transform(temperature, logit_scale, softcap).check()
+        transform = as_scaling(temperature, logit_scale, softcap)
         has_kernel = (input.is_cuda or engine == "triton") and not arguments.is_dtensor(input)
         if transform is not None and not has_kernel and process_group is None:
             input, transform = transform.apply(input), None
@@ -190,7 +190,7 @@ def linear_class_loss(
     arguments.check_features(input)
     given = ClassOptions(
         **options,
-        transform=Transform(temperature, logit_scale, softcap).check(),
+        transform=as_scaling(temperature, logit_scale, softcap),
         chunk_size=chunk_size,
         accumulate_dtype=accumulate_dtype,
     )
@@ -247,8 +247,8 @@ def distill(
     tightness: float,
     student: Layer,
     teacher: Layer,
-    of_student: Transform,
-    of_teacher: Transform,
+    of_student: Scaling | None,
+    of_teacher: Scaling | None,
     **options: Any,
 ) -> Tensor:
     for layer in (student, teacher):
@@ -269,8 +269,8 @@ def distill(
     engine = choose_engine(given.engine, student.x, omega, has_labels=False)
     call = LossCall(omega, as_tightness(tightness), engine)
     eager = arguments.is_eager(*student, *teacher)
-    scaled, cap = student.scaled_by(of_student.check())
-    scaled_teacher, teacher_cap = teacher.scaled_by(of_teacher.check())
+    scaled, cap = student.scaled_by(of_student)
+    scaled_teacher, teacher_cap = teacher.scaled_by(of_teacher)
     rows = [x.detach() for x in scaled_teacher.flat() if x is not None]
     head = _head_call(call, student.x, given, cap, teacher_cap)
     loss = head_loss(scaled.flat(), rows, None, head, is_eager=eager)

@@ -46,8 +46,8 @@ class StatsRequest:
 
 def as_stats(numbers: Tensor, shape: tuple[int, ...]) -> RowStats:
     """Numbers (n, 4) of rows that have a shape."""
-    log_sum_exp, entropy, score, is_correct = numbers.unbind(-1)
-    return RowStats(log_sum_exp, entropy, score, is_correct > 0).reshape(shape)
+    log_sum_exp, entropy, score, is_correct = numbers.reshape(*shape, 4).unbind(-1)
+    return RowStats(log_sum_exp, entropy, score, is_correct > 0)
 
 
 def _own_targets(target: Tensor, k: int, ignore_index: int) -> tuple[Tensor | None, Tensor]:

@@ -224,6 +224,7 @@ class Weighing(NamedTuple):
                 "or pass proportions"
             )
         k: Any = self.n_classes
+        scale = scale.masked_fill((lists[:, 0] >= k).any(-1), torch.nan)
         # smoothed proportions leave no class out
         return rows_of_lists(lists, k, dtype).mul_(1 - smoothing).add_(smoothing / k), scale
 

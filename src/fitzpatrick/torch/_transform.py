@@ -17,37 +17,11 @@ if TYPE_CHECKING:  # PyTorch may come without it
     from torch.distributed import ProcessGroup
 
 
-def _check_positive(value: float, name: str) -> None:
-    if not 0 < as_float(value, name) < math.inf:
+def _as_positive(value: float, name: str) -> float:
+    number = as_float(value, name)
+    if not 0 < number < math.inf:
         raise ValueError(f"{name} must be a positive number, got {value!r}")
-
-
-class Transform(NamedTuple):
-    """The options of a loss that change its scores."""
-
-    temperature: float = 1.0
-    logit_scale: float | Tensor = 1.0
-    softcap: float | None = None
-
-    def check(self) -> "Scaling | None":
-        """What happens to the scores, or None; raise unless all options are positive numbers.
-
-        A tensor is looked at by its shape.
-        """
-        temperature, scale, softcap = self
-        _check_positive(temperature, "temperature")
-        if softcap is not None:
-            _check_positive(softcap, "softcap")
-        if not isinstance(scale, Tensor):
-            _check_positive(scale, "logit_scale")
-        elif scale.numel() != 1:
-            raise ValueError(
-                f"logit_scale must be one number, got a tensor of shape {tuple(scale.shape)}"
-            )
-        else:
-            return Scaling(scale.reshape(()) / temperature, softcap or 0.0)
-        factor = None if scale == temperature else scale / temperature
-        return None if factor is None and softcap is None else Scaling(factor, softcap or 0.0)
+    return number
 
 
 class Scaling(NamedTuple):
@@ -109,3 +83,25 @@ class Scaling(NamedTuple):
 
     def _capped(self, kept: Tensor) -> Tensor:
         return kept * self.cap if self.cap else kept
+
+
+def as_scaling(
+    temperature: float = 1.0, logit_scale: float | Tensor = 1.0, softcap: float | None = None
+) -> Scaling | None:
+    """What these options do to scores, or None; raise unless all are positive numbers.
+
+    A tensor is looked at by its shape.
+    """
+    temperature = _as_positive(temperature, "temperature")
+    cap = 0.0 if softcap is None else _as_positive(softcap, "softcap")
+    factor: Tensor | float | None
+    if isinstance(logit_scale, Tensor):
+        if logit_scale.numel() != 1:
+            raise ValueError(
+                f"logit_scale must be one number, got a tensor of shape {tuple(logit_scale.shape)}"
+            )
+        factor = logit_scale.reshape(()) / temperature
+    else:
+        scale = _as_positive(logit_scale, "logit_scale")
+        factor = None if scale == temperature else scale / temperature
+    return Scaling(factor, cap) if cap or factor is not None else None

@@ -11,9 +11,7 @@ Example:
 
 # ruff: noqa: A002  # ``input`` is PyTorch's name
 
-import functools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -23,7 +21,7 @@ from .._validation import as_tightness, check_order
 from ..regularizers import Regularizer, Tsallis
 from . import _arguments as arguments
 from ._autograd import computed_loss
-from ._engines import choose_engine, compute_probabilities, has_probability_kernel
+from ._engines import choose_engine, has_probability_kernel, launcher
 from ._entmax import EntmaxCall, along, entmax_rows, link_along
 from ._handles import handle_at
 from ._losses import class_loss
@@ -100,29 +98,27 @@ def probabilities(omega: Regularizer, tightness: float, input: Tensor, dim: int 
     """The class probabilities that belong to scores along ``dim``, in the dtype of the scores."""
     arguments.check_scores(input)
     axis, c = arguments.class_dim(input, dim), as_tightness(tightness)
-    solve = functools.partial(_solve_probabilities, omega, c)
+    if input.numel() == 0:
+        return input.clone()
+
+    def solve(theta: Tensor) -> Tensor:
+        """The core's formulas, with classes in the last axis."""
+        q: Tensor = omega.solve_probabilities(widen(theta), c)
+        return q.to(theta.dtype)
+
+    def pull_back(tensors: Any, _: Any, upstream: Tensor, __: Any) -> Any:
+        """The derivatives of probabilities by a kernel are those of the formulas."""
+        (theta,), graph = tensors, torch.is_grad_enabled()
+        with torch.enable_grad():
+            theta = theta if graph else theta.detach().requires_grad_()
+            return torch.autograd.grad(solve(theta), theta, upstream, create_graph=graph)
+
+    theta = input.movedim(axis, -1)
     if not (arguments.is_eager(input) and has_probability_kernel(omega, c, input)):
-        return solve(input.movedim(axis, -1)).movedim(-1, axis)
+        return solve(theta).movedim(-1, axis)
     rows = arguments.rows_along(input, axis)
-    q = compute_probabilities(rows.detach(), c)
-    q = computed_loss(q, functools.partial(_pull_back, solve), None, rows)
-    return q.reshape(input.movedim(axis, -1).shape).movedim(-1, axis)
-
-
-def _solve_probabilities(omega: Regularizer, tightness: float, theta: Tensor) -> Tensor:
-    """The core's formulas, with classes in the last axis."""
-    q: Tensor = omega.solve_probabilities(widen(theta), tightness)
-    return q.to(theta.dtype)
-
-
-def _pull_back(
-    solve: Callable[[Tensor], Tensor], tensors: Any, _: Any, upstream: Tensor, __: Any
-) -> Any:
-    """The derivatives of probabilities by a kernel are those of the core's formulas."""
-    (theta,), is_differentiated = tensors, torch.is_grad_enabled()
-    with torch.enable_grad():
-        theta = theta if is_differentiated else theta.detach().requires_grad_()
-        return torch.autograd.grad(solve(theta), theta, upstream, create_graph=is_differentiated)
+    q = launcher("probabilities").probabilities(rows.detach(), c)
+    return computed_loss(q, pull_back, None, rows).reshape(theta.shape).movedim(-1, axis)
 
 
 def budget(

@@ -33,6 +33,7 @@ from .._validation import check_order
 from ..losses import Loss, get_loss, name_of, regularizers_by_name
 from ..regularizers import Tsallis
 from ..regularizers.norm import Norm
+from ._arguments import as_float
 from ._entmax import link_along
 from ._entmax_attention import entmax_attention
 from ._handles import handle_at, handle_of
@@ -40,7 +41,7 @@ from ._head import Layer
 from ._losses import class_loss, distill, entry_loss, linear_class_loss, loss_of_kind
 from ._sparse_targets import SparseTargets
 from ._structured import soft_rank, soft_sort, topk_mask
-from ._transform import Transform
+from ._transform import as_scaling
 from .activations import (
     budget,
     entmax,
@@ -369,8 +370,8 @@ def distillation_loss(
         loss.tightness,
         student,
         teacher,
-        Transform(temperature, 1.0, softcap),
-        Transform(temperature, 1.0, teacher_softcap),
+        as_scaling(temperature, softcap=softcap),
+        as_scaling(temperature, softcap=teacher_softcap),
         reduction=reduction,
         chunk_size=chunk_size,
         accumulate_dtype=accumulate_dtype,
@@ -543,7 +544,7 @@ def normmax_loss(
         0.429
     """
     return class_loss(
-        handle_at(Norm, alpha),
+        handle_at(Norm, as_float(alpha, "alpha")),
         0.0,
         input,
         target,

@@ -35,7 +35,7 @@ from ._entmax import link_along
 from ._handles import handle_of, restore
 from ._losses import linear_class_loss, loss_of_kind, option_defaults, supports_pos_weight
 from ._sparse_targets import SparseTargets
-from ._transform import Transform
+from ._transform import as_scaling
 from .activations import probabilities
 
 if TYPE_CHECKING:
@@ -102,21 +102,18 @@ class LossModule(nn.Module):
 
     def _check_options(self) -> None:
         options = self._options()
-        check_engine(options.pop("engine"))
-        options.pop("process_group", None)
-        options.pop("dim", None)
-        as_chunk_size(options.pop("chunk_size", None))
-        options.pop("accumulate_dtype", None)
-        given = {name: options.pop(name) for name in Transform._fields if name in options}
-        Transform(**given).check()
-        options.pop("return_stats", None)
+
+        def check(function: Callable[..., Any], *names: str) -> None:
+            function(**{name: options[name] for name in names if name in options})
+
+        check(check_engine, "engine")
+        check(as_chunk_size, "chunk_size")
+        check(as_scaling, "temperature", "logit_scale", "softcap")
+        check(check_options, "reduction", "label_smoothing", "validate")
         if "ignore_index" in options:
             self.ignore_index = as_integer(
-                options.pop("ignore_index"), "ignore_index must be a class index"
+                options["ignore_index"], "ignore_index must be a class index"
             )
-        for name in _BUFFERS:
-            options.pop(name, None)
-        check_options(**options)
 
     def _options(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._defaults}
