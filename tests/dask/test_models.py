@@ -44,6 +44,7 @@ REGRESSIONS: list[tuple[Any, ...]] = [  # loss, y, rows of a chunk, weights, opt
     (NO_ENTRIES, NOISE, 25, None, {"standardize": False}),  # C from random signs
     ("logistic", targets("logistic", X), 3, None, {}),  # more chunks than one task merges
     ("logistic", targets("logistic", X), 10, FEW, {}),  # chunks without rows that count
+    ("sparsemax", sparse.csr_array(targets("sparsemax", X)), (25, 0, 35), WEIGHTS, {}),  # no rows
 ]
 
 
