@@ -50,10 +50,11 @@ def test_predictions(classifier, regressor, form) -> None:
 def test_scores(classifier, regressor, weights) -> None:
     for model, y in ((classifier, LABELS), (regressor, Y), (regressor, sparse.csr_array(Y))):
         for rows in (25, (25, 0, 35)):
-            score = model.score(chunked(X, rows), chunked(y, rows), chunked(weights, rows))
-            assert isinstance(score, float)
-            # sums of 60 numbers in another order
-            assert score == pytest.approx(model.score(X, y, weights), rel=1e-12)
+            for given in (chunked(y, rows), y):
+                score = model.score(chunked(X, rows), given, chunked(weights, rows))
+                assert isinstance(score, float)
+                # sums of 60 numbers in another order
+                assert score == pytest.approx(model.score(X, y, weights), rel=1e-12)
 
 
 def test_targets_that_are_constant_or_one_per_sample() -> None:
