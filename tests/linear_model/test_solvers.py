@@ -249,6 +249,17 @@ def test_the_curvature_of_one_score_is_that_of_two(omega, tightness: float) -> N
         np.testing.assert_allclose(hessian.d * v, expected, atol=1e-14)
 
 
+def test_a_point_moves_to_another_alpha_and_stays_as_it_was() -> None:
+    free = penalty_path(X, Y, "logistic").objective
+    one, other = (replace(free, alpha=alpha) for alpha in (2.0, 0.3))
+    given = one.evaluate(seeded(3).standard_normal(free.zero().shape))
+    for found, objective in ((other.move(given), other), (given, one)):
+        expected = objective.evaluate(given.parameters)
+        assert found.value == pytest.approx(expected.value, rel=1e-13)
+        assert found.alpha == expected.alpha
+        np.testing.assert_allclose(found.gradient, expected.gradient, atol=1e-12)
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", ["logistic", "fitzpatrick_sparsemax"])
 def test_features_of_very_different_scales_end_in_a_model(name: str) -> None:
