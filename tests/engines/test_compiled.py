@@ -19,7 +19,7 @@ import numba
 from numba import njit
 
 import fitzpatrick as fp
-from fitzpatrick.engines import RowBlocks, table
+from fitzpatrick.engines import RowBlocks, rows, table
 from fitzpatrick.engines.compiled import _jit, _math, links
 from fitzpatrick.engines.compiled._entries import EntryKernel, entries
 from fitzpatrick.engines.compiled._kernel import CompiledKernel
@@ -144,6 +144,22 @@ def test_read_only_and_strided_inputs_compile_nothing_new(name: str) -> None:
     compiled = [len(loop.signatures) for loop in loops]
     np.testing.assert_equal(bound.value_and_gradient(theta, out), expected)
     assert compiled == [len(loop.signatures) for loop in loops]
+
+
+@pytest.mark.parametrize("name", ["logistic", "sparsemax"])
+def test_numbers_beside_a_loss_are_those_of_their_rows(name: str, monkeypatch) -> None:
+    """In one block, whose stats the pass of the loss or one after it writes, and in several."""
+    n, k = 23, 60
+    theta = scores(n, k, 1.0, "float64", 0)
+    for y in targets(name, n, k, 1):
+        kernel = bind_loss(make_loss(name), y, k, engine="numba").kernel
+        whole, blocks = np.full((2, n, 4), np.nan)
+        RowBlocks(kernel, 1, whole).value(theta)
+        with monkeypatch.context() as patch:
+            patch.setattr(rows, "block_rows", lambda *_: 7)
+            RowBlocks(kernel, 1, blocks).value(theta)
+        np.testing.assert_array_equal(blocks, whole)
+        np.testing.assert_allclose(whole[:, 0], np.logaddexp.reduce(theta, axis=1), rtol=1e-14)
 
 
 @numba.njit
