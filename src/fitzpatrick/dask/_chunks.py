@@ -257,7 +257,7 @@ def bind(
     design, chunk = part
     data = Data(None, chunk.y, n_classes, chunk.weights, binary)
     with errors_of(chunk.index):
-        return data.bind(design, loss, n_threads, seed=chunk.index, keeps_buffers=False)
+        return data.bind(design, loss, n_threads, chunk.index, keeps_buffers=False)
 
 
 # Sums
