@@ -11,7 +11,7 @@ import fitzpatrick as fp
 CHUNK = 25  # rows, of 60: the last chunk is shorter
 
 
-def chunked(array: Any, rows: int = CHUNK) -> da.Array:
+def chunked(array: Any, rows: int | tuple[int, ...] = CHUNK) -> da.Array:
     """An array, or a sparse one, in chunks of rows."""
     if array is None:
         return None

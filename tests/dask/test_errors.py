@@ -111,6 +111,8 @@ def test_inputs_of_the_wrong_kind() -> None:
         fit_path(ROWS, LABELS, "logistic", [-1.0])
     with pytest.raises(ChunkError, match=r"chunk \d: y of shape \(\d+,\) must hold classes"):
         fit_path(ROWS, chunked(LABELS / 2), "logistic", [1.0])
+    with pytest.raises(ChunkError, match=r"chunk \d: label -\d in row 0 is out of range"):
+        fit_path(ROWS, chunked(-1 - LABELS), "logistic", [1.0], persist=False)
     with pytest.raises(TypeError, match=r"fit_path\(\) got an unexpected keyword argument 'dtype'"):
         fit_path(ROWS, LABELS, "logistic", [1.0], dtype="float32")
 

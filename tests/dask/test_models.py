@@ -1,6 +1,7 @@
 """Dask's models are those of one machine: coefficients, objective, iterations."""
 
 import itertools
+import pickle
 from typing import Any
 
 import dask
@@ -11,7 +12,10 @@ from scipy import sparse
 import fitzpatrick as fp
 from fitzpatrick import dask as on_dask
 from fitzpatrick import linear_model
-from fitzpatrick.dask._data import ChunkedSums
+from fitzpatrick.dask import _chunks
+from fitzpatrick.dask._collections import read_inputs
+from fitzpatrick.dask._data import ChunkedData, ChunkedSums
+from fitzpatrick.linear_model._checks import FitSettings
 from fitzpatrick.linear_model._sums import LocalSums
 from tests.helpers import TEST_ALL, seeded
 from tests.linear_model.data import LABELS, WEIGHTS, X, Y, features, targets
@@ -44,6 +48,7 @@ REGRESSIONS: list[tuple[Any, ...]] = [  # loss, y, rows of a chunk, weights, opt
     (NO_ENTRIES, NOISE, 25, None, {"standardize": False}),  # C from random signs
     ("logistic", targets("logistic", X), 3, None, {}),  # more chunks than one task merges
     ("logistic", targets("logistic", X), 10, FEW, {}),  # chunks without rows that count
+    ("sparsemax", sparse.csr_array(targets("sparsemax", X)), (25, 0, 35), WEIGHTS, {}),  # no rows
 ]
 
 
@@ -76,6 +81,40 @@ def test_chunks_have_random_signs_of_their_own(monkeypatch) -> None:
     model, _ = pair("ProportionRegressor", NO_ENTRIES, **{**OPTIONS, "standardize": False})
     model.fit(chunked(X, 15), chunked(NOISE, 15))
     assert list(signs.values()) == [15] * (len(X) // 15)
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_sums_over_chunks_do_not_grow(k, monkeypatch) -> None:
+    """Workers keep them, and hand them to one another: buffers are not theirs to keep."""
+    parts: list[tuple[LocalSums, int]] = []
+    bind = _chunks.bind
+
+    def measured(*args: Any) -> LocalSums:
+        part = bind(*args)
+        parts.append((part, len(pickle.dumps(part))))
+        return part
+
+    monkeypatch.setattr(_chunks, "bind", measured)
+    model, _ = pair("FitzpatrickClassifier", "logistic", **OPTIONS)
+    model.fit(chunked(X, 30), chunked(LABELS % k, 30))
+    assert len(parts) == 2
+    for part, size in parts:
+        assert len(pickle.dumps(part)) - size < 8 * part.n_samples  # not a number per row
+
+
+@pytest.mark.parametrize("persist", [True, False])
+def test_curvature_is_that_of_the_point_asked_for(persist: bool) -> None:
+    """Which need not be the latest point: a prediction may be worse than where it came from."""
+    settings = FitSettings(fp.get_loss("logistic"))
+    inputs = read_inputs(chunked(X), chunked(Y))
+    sums = ChunkedData(inputs, _chunks.numbers_of, settings, persist=persist).sums(settings)
+    shape = 3, sums.space.n_parameters, sums.n_scores
+    point, other, direction = seeded(0).standard_normal(shape)
+    products = []
+    for latest in (point, other):
+        sums.evaluate(latest)
+        products.append(sums.product(sums.linearize(point), direction))
+    np.testing.assert_array_equal(*products)
 
 
 def test_steps_that_overflow_in_some_chunks() -> None:

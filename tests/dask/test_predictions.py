@@ -49,10 +49,12 @@ def test_predictions(classifier, regressor, form) -> None:
 @pytest.mark.parametrize("weights", [None, np.where(np.arange(60) < 30, 0.0, WEIGHTS)])
 def test_scores(classifier, regressor, weights) -> None:
     for model, y in ((classifier, LABELS), (regressor, Y), (regressor, sparse.csr_array(Y))):
-        score = model.score(chunked(X), chunked(y), chunked(weights))
-        assert isinstance(score, float)
-        # sums of 60 numbers in another order
-        assert score == pytest.approx(model.score(X, y, weights), rel=1e-12)
+        for rows in (25, (25, 0, 35)):
+            for given in (chunked(y, rows), y):
+                score = model.score(chunked(X, rows), given, chunked(weights, rows))
+                assert isinstance(score, float)
+                # sums of 60 numbers in another order
+                assert score == pytest.approx(model.score(X, y, weights), rel=1e-12)
 
 
 def test_targets_that_are_constant_or_one_per_sample() -> None:

@@ -19,8 +19,8 @@ import numba
 from numba import njit
 
 import fitzpatrick as fp
-from fitzpatrick.engines import RowBlocks, table
-from fitzpatrick.engines.compiled import _jit, links
+from fitzpatrick.engines import RowBlocks, rows, table
+from fitzpatrick.engines.compiled import _jit, _math, links
 from fitzpatrick.engines.compiled._entries import EntryKernel, entries
 from fitzpatrick.engines.compiled._kernel import CompiledKernel
 from fitzpatrick.engines.compiled._labels import LabelKernel, logistic_labels
@@ -144,6 +144,46 @@ def test_read_only_and_strided_inputs_compile_nothing_new(name: str) -> None:
     compiled = [len(loop.signatures) for loop in loops]
     np.testing.assert_equal(bound.value_and_gradient(theta, out), expected)
     assert compiled == [len(loop.signatures) for loop in loops]
+
+
+@pytest.mark.parametrize("name", ["logistic", "sparsemax"])
+def test_numbers_beside_a_loss_are_those_of_their_rows(name: str, monkeypatch) -> None:
+    """In one block, whose stats the pass of the loss or one after it writes, and in several."""
+    n, k = 23, 60
+    theta = scores(n, k, 1.0, "float64", 0)
+    for y in targets(name, n, k, 1):
+        kernel = bind_loss(make_loss(name), y, k, engine="numba").kernel
+        whole, blocks = np.full((2, n, 4), np.nan)
+        RowBlocks(kernel, 1, whole).value(theta)
+        with monkeypatch.context() as patch:
+            patch.setattr(rows, "block_rows", lambda *_: 7)
+            RowBlocks(kernel, 1, blocks).value(theta)
+        np.testing.assert_array_equal(blocks, whole)
+        np.testing.assert_allclose(whole[:, 0], np.logaddexp.reduce(theta, axis=1), rtol=1e-14)
+
+
+@numba.njit
+def apply_math(x: Any, exponential: Any, logarithm: Any, log1p: Any, omega: Any) -> None:
+    for i in range(len(x)):
+        exponential[i] = _math.exp(x[i])
+        logarithm[i] = _math.log(exponential[i])
+        log1p[i] = _math.log1p(exponential[i])
+        omega[i] = _math.wright_omega(x[i])
+
+
+def test_elementary_functions_have_the_digits_of_the_core() -> None:
+    rng = seeded(0)
+    x = np.concatenate([rng.uniform(-700, 700, 4000), rng.normal(size=4000), [0.0, 1.0, -40.0]])
+    exponential, logarithm, log1p, omega = np.empty((4, len(x)))
+    apply_math(x, exponential, logarithm, log1p, omega)
+    tight = 4 * np.finfo(float).eps
+    np.testing.assert_allclose(exponential, np.exp(x), rtol=tight)
+    np.testing.assert_allclose(logarithm, np.log(exponential), rtol=tight)
+    np.testing.assert_allclose(log1p, np.log1p(exponential), rtol=tight)
+    np.testing.assert_allclose(omega, fp.special.wright_omega(x), rtol=tight)
+    special = np.asarray([-np.inf, -800.0, np.nan])
+    apply_math(special, exponential[:3], logarithm[:3], log1p[:3], omega[:3])
+    np.testing.assert_array_equal(exponential[:3], [0.0, 0.0, np.nan])
 
 
 @pytest.mark.parametrize("name", ["any order", "sparsemax", "entmax15"])

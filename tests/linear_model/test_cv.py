@@ -27,6 +27,7 @@ from fitzpatrick.linear_model import (
     ProportionRegressorCV,
     _cv,
 )
+from fitzpatrick.linear_model._path import PenaltyPath
 from tests.helpers import seeded
 
 from .data import LABELS, WORDS, X, Y
@@ -172,6 +173,25 @@ def test_refinements_halve_the_distance_to_both_neighbors() -> None:
         assert model.scores_[0, at, j] == pytest.approx(error, rel=1e-6)
     single = ProportionRegressor(alpha=model.alpha_, tightness=model.tightness_).fit(X, Y)
     np.testing.assert_allclose(model.coef_, single.coef_, atol=1e-6)
+
+
+def test_refinements_start_at_the_next_stronger_penalty(monkeypatch) -> None:
+    """Each fold at its own coefficients, in single precision."""
+    paths, models = [], PenaltyPath.models
+
+    def recorded(self, alphas, start=None):
+        paths.append((start, list(models(self, alphas, start))))
+        return iter(paths[-1][1])
+
+    monkeypatch.setattr(PenaltyPath, "models", recorded)
+    ProportionRegressorCV(alphas=ALPHAS, cv=2, refine=1).fit(X, Y)
+    for (_, whole), (start, finer) in zip(paths[:2], paths[2:4], strict=True):
+        nearest = min(
+            (model for model in whole if model.alpha > finer[0].alpha),
+            key=lambda model: model.alpha,
+        )
+        np.testing.assert_array_equal(start[0], nearest.coef.astype(np.float32))
+        np.testing.assert_array_equal(start[1], nearest.intercept.astype(np.float32))
 
 
 @pytest.mark.parametrize("alphas", [[2.0], [0.0, 1.0], [1.0, 1.1, 1.2]])

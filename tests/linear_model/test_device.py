@@ -4,6 +4,7 @@ These are PyTorch on the CPU and on CUDA, and the strict implementation of the a
 """
 
 import math
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -286,6 +287,30 @@ def test_blocks_without_an_inverse_are_none() -> None:
     assert _preconditioner.block_inverse(x, curvature, ridge + 1) is not None
     twice = x[:, [0, 0, 1]]  # a singular matrix whose diagonal is not zero
     assert _preconditioner.block_inverse(twice, curvature, 0 * ridge) is None
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "logistic", "fitzpatrick_sparsemax"])
+def test_blocks_near_the_hessian(name, cheap_blocks) -> None:
+    problem = torch_problem((name,))[1]
+    place, objective = problem.sums.space.place, replace(problem.objective, alpha=0.1)
+    point = objective.evaluate(place(seeded(3).normal(size=(7, 5))))
+    objective.curvature(point)[0](point.gradient)  # which is worth the price of the blocks
+    product = objective.curvature(point)[0]
+    objective.preconditioner._pairs.clear()
+    inverse = objective.preconditioner.inverse(0.1)
+    assert cheap_blocks
+    a, b = map(place, seeded(1).normal(size=(2, 7, 5)))
+    if name == "sigmoid":  # whose classes are not coupled: the blocks are the Hessian
+        np.testing.assert_allclose(inverse(product(a)), a, rtol=1e-5, atol=1e-5)
+        return
+    # inverses may be in float32, times as much as sums over 7 features and 5 classes can cancel
+    slack = 64 * torch.finfo(torch.float32).eps * float(inverse(a).norm() * b.norm())
+    assert float((a * inverse(b)).sum()) == pytest.approx(float((inverse(a) * b).sum()), abs=slack)
+    assert float((a * inverse(a)).sum()) > 0
+    common = torch.ones_like(a)  # the same for all classes: the penalty alone
+    common[-1] = 0  # which leaves out the intercept
+    np.testing.assert_allclose(product(common), 0.1 * common, atol=1e-12)
+    np.testing.assert_allclose(inverse(common), 10 * common, atol=1e-9)
 
 
 def test_blocks_cost_nothing_that_numpy_could_pay() -> None:

@@ -124,6 +124,7 @@ PATHS: list[tuple[dict[str, Any], str]] = [
     ({"Y": np.where(LABELS == 1, np.nan, LABELS)}, "Input y contains NaN"),
     ({"Y": LABELS / 2}, r"y of shape \(60,\) must hold classes, integers from 0 on, got float64"),
     ({"Y": LABELS - 1}, "label -1 in row"),
+    ({"Y": -1 - LABELS}, "label -.* in row 0"),  # no class at all
     ({"alphas": iter([1.0, -1.0])}, "must be a finite number of at least 0, got -1"),
     ({"dtype": "float16"}, "dtype must be float32 or float64"),
     (

@@ -211,6 +211,14 @@ def test_sparse_features_in_any_state(form, standardize: bool) -> None:
     np.testing.assert_allclose(prediction, model.predict(dense), atol=1e-8)
 
 
+def test_two_classes_of_proportions_are_the_classifier_at_half_the_penalty() -> None:
+    labels = LABELS % 2
+    for loss in ("fitzpatrick_logistic", "entmax15"):
+        one = ProportionRegressor(loss, 2.0, tol=1e-10).fit(X, np.eye(2)[labels])
+        other = FitzpatrickClassifier(loss, 1.0, tol=1e-10).fit(X, labels)
+        np.testing.assert_allclose(one.predict(X), other.predict_link(X), atol=1e-8)
+
+
 @pytest.mark.parametrize("loss", ["fitzpatrick_logistic", "sparsemax"])
 def test_single_precision_stays_and_agrees(loss: str) -> None:
     for alpha in (1e8, 1.0, 1e-4):

@@ -1,6 +1,7 @@
 """The solvers by themselves: what they report, and how they behave at kinks and boundaries."""
 
 import threading
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -229,6 +230,8 @@ def test_curvature_of_all_rows_from_entries_is_that_by_products(loss: str, weigh
     np.testing.assert_allclose(sums._curvature_by_entries(hessian), by_products, atol=1e-12)
     diagonal = sums._sum(sums._diagonal(hessian))
     np.testing.assert_allclose(diagonal, np.diag(by_products), atol=1e-12)
+    if loss == "sigmoid":  # random signs cancel where classes are not coupled
+        assert sums._mean_curvature(hessian) == pytest.approx(diagonal.mean(), rel=1e-12)
 
 
 @pytest.mark.parametrize("tightness", [0.0, 0.5, 1.0])
@@ -237,10 +240,24 @@ def test_the_curvature_of_one_score_is_that_of_two(omega, tightness: float) -> N
     rng = seeded(0)
     score, v = rng.standard_normal((2, 30, 1))
     pair = engines.bind(omega, tightness, rng.integers(0, 2, 30), 2)
-    hessian = BinaryLoss(pair).hessian_operator(score)
-    expected = pair.hessian_operator(with_zero_score(score))(with_zero_score(v))[:, 1:]
-    np.testing.assert_allclose(hessian(v), expected, atol=1e-14)
-    np.testing.assert_allclose(hessian.d * v, expected, atol=1e-14)
+    for reach in (None, np.linspace(0.1, 3.0, 30)):
+        hessian = BinaryLoss(pair).hessian_operator(score, reach)
+        # two scores that differ by s move by half of its step, around their mean
+        both = with_zero_score(score), None if reach is None else reach / 2
+        expected = pair.hessian_operator(*both)(with_zero_score(v))[:, 1:]
+        np.testing.assert_allclose(hessian(v), expected, atol=1e-14)
+        np.testing.assert_allclose(hessian.d * v, expected, atol=1e-14)
+
+
+def test_a_point_moves_to_another_alpha_and_stays_as_it_was() -> None:
+    free = penalty_path(X, Y, "logistic").objective
+    one, other = (replace(free, alpha=alpha) for alpha in (2.0, 0.3))
+    given = one.evaluate(seeded(3).standard_normal(free.zero().shape))
+    for found, objective in ((other.move(given), other), (given, one)):
+        expected = objective.evaluate(given.parameters)
+        assert found.value == pytest.approx(expected.value, rel=1e-13)
+        assert found.alpha == expected.alpha
+        np.testing.assert_allclose(found.gradient, expected.gradient, atol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -322,6 +339,23 @@ def test_path_is_that_of_single_fits(resumable: bool) -> None:
     start = path.models[0].coef, path.models[0].intercept
     rest = fit_path(*args, [1.0, 0.1], start=start, resumable=True, **options)
     assert np.array_equal(rest.coefs, path.coefs[1:]) == resumable  # bit by bit
+
+
+def test_minima_on_a_line_in_log_alpha_are_foreseen() -> None:
+    """From the last two minima the next is, and expected once that was nearer than a step by M."""
+    path = penalty_path(X, Y, "logistic")
+    objective, rng = path.objective, seeded(0)
+    start, slope = rng.standard_normal((2, *objective.zero().shape))
+    alphas = 10.0 ** -np.cumsum(rng.uniform(0.5, 2.0, 6))
+    for number, alpha in enumerate(alphas):
+        at_alpha = replace(objective, alpha=alpha)
+        minimum = at_alpha.evaluate(start + slope * np.log(alpha) + (number == 0))  # all but one
+        expected = path._expected(at_alpha, path._zero)
+        if number > 2:
+            np.testing.assert_allclose(path._candidates[1], minimum.parameters, atol=1e-12)
+        if number > 3:
+            assert expected is path._candidates[1]
+        path._learn(minimum)
 
 
 @pytest.mark.parametrize("solver", ["newton-cg", "lbfgs"])

@@ -184,7 +184,7 @@ def check_rows(
     index: int, check: TargetCheck, loss: Loss, X: Any, y: Any, weights: Any = None
 ) -> Chunk | None:
     """The rows of a chunk; an error names the chunk and the row within it."""
-    if X.shape[0] == 0 and len(y) == 0:
+    if X.shape[0] == y.shape[0] == 0:
         return None
     with errors_of(index):
         X = check_features(X)
@@ -257,7 +257,7 @@ def bind(
     design, chunk = part
     data = Data(None, chunk.y, n_classes, chunk.weights, binary)
     with errors_of(chunk.index):
-        return data.bind(design, loss, n_threads, seed=chunk.index, keeps_buffers=False)
+        return data.bind(design, loss, n_threads, chunk.index, keeps_buffers=False)
 
 
 # Sums
@@ -289,7 +289,7 @@ def score(
     index: int, statistic: Statistic, X: Any, model: Any, y: Any, weights: Any = None
 ) -> Columns | None:
     """The statistic of a chunk; None if no sample counts."""
-    if X.shape[0] == 0 and len(y) == 0:
+    if X.shape[0] == y.shape[0] == 0:
         return None
     with errors_of(index):
         X = check_features(X)

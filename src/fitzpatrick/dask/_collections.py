@@ -9,7 +9,9 @@ import dask.array as da
 import numpy as np
 from dask.base import is_dask_collection
 from dask.delayed import Delayed, delayed
+from scipy import sparse
 
+from .._validation import check_sparse
 from ._rounds import ChunkError
 
 
@@ -61,13 +63,14 @@ def _like_rows(collection: Any, X: Any, name: str) -> Any:
     if is_dask_collection(collection):
         return collection
     sizes = row_chunks(X)
-    array = np.asarray(collection)
+    check_sparse(collection, name)
+    array = (sparse.csr_array if sparse.issparse(collection) else np.asarray)(collection)
     if sizes is None:
         raise TypeError(
             f"{name} is a {type(collection).__module__}.{type(collection).__name__}, and the rows "
             f"of X's chunks are not known; give {name} as a Dask collection with the chunks of X"
         )
-    if array.ndim == 0 or len(array) != sum(sizes):
+    if array.ndim == 0 or array.shape[0] != sum(sizes):
         raise ValueError(
             f"{name} has shape {array.shape}, and X has {sum(sizes)} rows; give one entry per row"
         )

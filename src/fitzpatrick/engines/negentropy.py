@@ -164,9 +164,9 @@ def _find_root(
     At those entries t, y and own are the scores less their row's maximum, c times the targets, and
     e^t. Of each row, rest is Σ e^t over the other entries.
     """
-    lse: FloatArray = np.log(rest + support.total(own))
-    if not (np.isfinite(t).all() and np.isfinite(lse).all()):
+    if not np.isfinite(t).all():  # where it is, so are the row's largest score and lse
         return None
+    lse: FloatArray = np.log(rest + support.total(own))
     if c == 0:
         return lse, own * support.spread(np.exp(-lse))
     lam, highest = lse + c / 2, lse + support.total(y)

@@ -233,6 +233,9 @@ def check_targets(y: Any, loss: Loss, X: Array) -> tuple[Array, int, float]:
             f"y of shape {y.shape} must hold classes, integers from 0 on, got {y.dtype}; targets "
             "have shape (n, k), and a column of them y[:, None]"
         )
+    if y.min() < 0:
+        row = int(np.argmax(y < 0))
+        raise ValueError(f"label {y[row]} in row {row} is out of range: classes count from 0 on")
     return y, int(y.max()) + 1, 0.0
 
 

@@ -140,7 +140,7 @@ class PenaltyPath:
             return self._zero
         objective = replace(self.objective, alpha=alpha)
         given = objective.evaluate(self.sums.space.from_original(*start))
-        return given if given.value < objective.move(self._zero).value else self._zero
+        return given if given.value < self._zero.value else self._zero  # which no penalty changes
 
     def _model(self, alpha: float, result: Result) -> FittedModel:
         point = result.point

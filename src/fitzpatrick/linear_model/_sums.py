@@ -95,17 +95,21 @@ def _pair_product(pair: HessianOperator, v: Array) -> Array:
 class BinaryLoss:
     """A loss of two classes as a function of one score."""
 
-    def __init__(self, pair: BoundLoss) -> None:
+    def __init__(self, pair: BoundLoss, *, keeps_buffers: bool = True) -> None:
         self._pair = pair
+        self._keeps_buffers = keeps_buffers
         self._buffers: tuple[Array, Array] | None = None
 
     def _scores(self, theta: Array) -> tuple[Array, Array]:
         """(0, s) in a buffer that serves every call, and a buffer of the same shape."""
-        if self._buffers is None:
-            scores = with_zero_score(theta)
-            self._buffers = scores, namespace(scores).empty_like(scores)
-        self._buffers[0][:, 1:] = theta
-        return self._buffers
+        if self._buffers is not None:
+            self._buffers[0][:, 1:] = theta
+            return self._buffers
+        scores = with_zero_score(theta)
+        buffers = scores, namespace(scores).empty_like(scores)
+        if self._keeps_buffers:
+            self._buffers = buffers
+        return buffers
 
     def value_and_gradient(self, theta: Array, out: tuple[Array, Array]) -> tuple[Array, Array]:
         values, gradient = out
@@ -323,9 +327,17 @@ class Data(TrainingData):
         data, design = self._counted
         return data.bind(design, settings.loss, settings.n_threads)
 
-    def bind(self, design: Design, loss: Loss, n_threads: int | None, **of_part: Any) -> LocalSums:
+    def bind(
+        self,
+        design: Design,
+        loss: Loss,
+        n_threads: int | None,
+        seed: int = 0,
+        *,
+        keeps_buffers: bool = True,
+    ) -> LocalSums:
         """Sums over these samples, with a loss bound to their targets."""
         given = loss.regularizer, loss.tightness, self.targets, self.n_classes, design.like
         bound = engines.bind_like(*given, n_threads)
-        of_rows = BinaryLoss(bound) if self.binary else bound
-        return LocalSums(design, of_rows, self.weights, self.n_scores, **of_part)
+        of_rows = BinaryLoss(bound, keeps_buffers=keeps_buffers) if self.binary else bound
+        return LocalSums(design, of_rows, self.weights, self.n_scores, seed, keeps_buffers)
