@@ -29,8 +29,10 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
 if os.environ.get("FITZPATRICK_TEST_GPU") != "1":
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     os.environ.setdefault("TRITON_INTERPRET", "1")  # read when the kernels are defined
-# OpenMP reads this when PyTorch is imported: threads that wait leave the core to another process.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# OpenMP and OpenBLAS read these when they are loaded. Every core has a worker of its own: threads
+# that wait for one another only take time from it.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -41,13 +43,14 @@ from . import memory
 from .helpers import DTYPES, LIBRARIES, Library
 
 # Files that take five seconds of a core or more, the slowest first: a worker that gets one of them
-# last would keep the others waiting.
+# last would keep the others waiting. test_edges needs what Numba compiles for test_parity, and
+# begins when that is done.
 SLOW_FILES = """
-    test_parity test_edges test_probabilities test_cli test_sharded test_projections test_structured
-    test_site test_sets test_tracing test_torch_autograd test_torch_compilation test_libraries
-    test_study test_order test_torch_triton test_validation _projections test_torch_entmax
-    test_sparse_targets test_import test_torch_memory test_attention test_torch_small test_head
-    test_torch_structured test_runner test_explorer
+    test_parity test_projections test_sparse_targets test_sharded test_cli test_sets test_edges
+    test_fused_attention test_probabilities test_site test_torch_compilation test_torch_autograd
+    test_tracing test_libraries test_torch_triton test_torch_entmax test_attention _projections
+    test_torch_memory test_runner test_import test_arguments test_order test_validation test_losses
+    test_recipe test_study test_transforms test_head test_derivatives test_models test_structured
 """
 # A number makes an order of the tests of its own; none of them may need another one to run before.
 SHUFFLE = os.environ.get("FITZPATRICK_TEST_SHUFFLE", "")

@@ -5,6 +5,7 @@ import pytest
 from mpmath import mp, mpf
 
 import fitzpatrick as fp
+from fitzpatrick.linear_model import FitzpatrickClassifier
 from fitzpatrick.regularizers import FDivergence
 from tests.helpers import eps, seeded
 
@@ -145,6 +146,15 @@ ERRORS = [
     (lambda: ROWS.link(np.zeros((2, 2, 3))), "reference has shape"),
     (lambda: ROWS.link(np.zeros((3, 3))), r"reference has shape \(2, 3\)"),
 ]
+
+
+def test_classes_are_predicted_by_the_link_where_the_reference_differs():
+    rng = seeded(8)
+    X, y = rng.normal(size=(120, 2)), rng.integers(0, 3, 120)
+    loss = fp.FitzpatrickLoss(FDivergence("kl", reference=[0.05, 0.15, 0.8]))
+    model = FitzpatrickClassifier(loss, alpha=1.0).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), model.predict_link(X).argmax(axis=1))
+    assert (model.predict(X) != model.decision_function(X).argmax(axis=1)).any()
 
 
 @pytest.mark.parametrize(("call", "message"), ERRORS)

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
-from fitzpatrick.datasets import read_libsvm
+from fitzpatrick.datasets import read_inputs, read_libsvm
 from tests.helpers import seeded
 
 from .files import check_refusal, write
@@ -59,3 +59,9 @@ def test_faults_are_named_with_their_line(tmp_path, text, line, problem):
     path = write(tmp_path, text)
     widths = {"n_features": 2, "n_classes": 2} if problem.endswith(("to 1", "to 2")) else {}
     check_refusal(lambda: read_libsvm(path, **widths), path, line, problem)
+
+
+def test_files_to_predict_need_no_labels(tmp_path):
+    columns = read_libsvm(write(tmp_path, "0 1:3 3:1\n1 2:2\n", "a.svm")).columns
+    table = read_inputs(write(tmp_path, " 1:3\n 2:1\n", "b.svm"), columns)
+    assert table.X.tolist() == [[3, 0, 0], [0, 1, 0]]

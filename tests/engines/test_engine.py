@@ -140,6 +140,22 @@ def test_exceptions_of_helper_threads_are_raised(monkeypatch: pytest.MonkeyPatch
         rows.for_each_block((8, 1), 8, 2, work, block_bytes=8)
 
 
+@pytest.mark.parametrize("domain", [fp.sets.L1Ball(), fp.sets.L2Ball()])
+def test_large_batches_of_sets_without_rows_are_their_parts(domain: fp.sets.ConvexSet) -> None:
+    """Their Hessian is that of whole rows, and no product of slopes."""
+    n, k = 900, 40  # several blocks of rows
+    theta, v = scores(n, k, 1.0, "float64", 0), scores(n, k, 1.0, "float64", 1)
+    y = domain.project(scores(n, k, 1.0, "float64", 2)) / 2
+    loss = fp.FitzpatrickLoss(SquaredNorm(domain))
+    parts = [slice(0, 300), slice(300, 600), slice(600, 900)]
+    found = *loss.value_and_gradient(y, theta), loss.hessian_product(y, theta, v), loss.link(theta)
+    for part in parts:
+        given = y[part], theta[part]
+        expected = *loss.value_and_gradient(*given), loss.hessian_product(*given, v[part])
+        for one, other in zip(found, (*expected, loss.link(theta[part])), strict=True):
+            np.testing.assert_allclose(one[part], other, **TWO_WAYS)
+
+
 @pytest.mark.parametrize("name", ["logistic", "sigmoid"])
 def test_a_bound_core_is_for_arrays_of_any_library(name: str) -> None:
     """Its Hessian has slopes, and their row sums if the entries of a row are coupled."""

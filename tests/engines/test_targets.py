@@ -92,6 +92,13 @@ def test_what_scipy_remembers_of_the_order_is_not_believed() -> None:
 
 
 @pytest.mark.usefixtures("engine")
+def test_targets_are_kept_as_they_are() -> None:
+    """A copy of many labels or rows would take as much memory as the user's own."""
+    labels, matrix, dense = np.arange(N) % K, one_per_row(), np.full((N, K), 1 / K)
+    for y, name in ((labels, "labels"), (matrix, "matrix"), (dense, "y")):
+        assert getattr(bind_loss(LOSS, y, K).kernel.targets, name) is y
+
+
 def test_sparse_targets_with_zeros_and_duplicates_are_left_as_they_were() -> None:
     data, columns = np.asarray([0.5, 0.5, 0.0, 0.25, 0.75]), np.asarray([1, 1, 0, 2, 0])
     y = sparse.csr_array((data, columns, np.asarray([0, 3, 5])), shape=(2, 3))

@@ -1,11 +1,13 @@
 """Processes that share what one process has imported, which takes longer than what they do."""
 
+import gc
 import os
 import traceback
 
 
 def fork(n, function, *arguments):
     """Run a function in n processes, with their rank and arguments; how each of them ended."""
+    gc.freeze()  # a collection writes to each object, and copies the page that it is on
     children = []
     for rank in range(n):
         child = os.fork()

@@ -6,7 +6,7 @@ from conftest import ROUNDING, assert_compiles, every_engine, needs_triton, valu
 from tests.user_regularizer import ScaledDistance
 
 import fitzpatrick as fp
-from fitzpatrick.engines import table
+from fitzpatrick.engines import rows, table
 from fitzpatrick.torch import _engines
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 
@@ -110,3 +110,30 @@ def test_many_rows_of_half_precision_have_the_right_mean(soft, path):
         # the loss at equal scores, ω(−1), is a number of its own in every row
         assert value.dtype == dtype
         assert value.item() == pytest.approx(0.2784645, rel=torch.finfo(dtype).eps)
+
+
+CALLS = {
+    "labels": lambda x: F.fitzpatrick_logistic_loss(x, x.detach().argmin(-1), reduction="none"),
+    "rows": lambda x: F.sparsemax_loss(x, x.detach().softmax(-1), reduction="none"),
+    "link": lambda x: F.entmax15(x).square(),
+    "orders": lambda x: F.entmax(x, torch.linspace(1.1, 1.9, len(x))[:, None]).square(),
+    "budget": lambda x: F.budget(x, 2.0).square(),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_large_batches_take_the_threads_of_pytorch(name, monkeypatch, generator):
+    """Each row goes to one thread, so that its digits do not depend on how many there are."""
+    asked, pool = [], rows.ThreadPoolExecutor
+    monkeypatch.setattr(rows, "ThreadPoolExecutor", lambda n: asked.append(n) or pool(n))
+    x = torch.randn(4200, 100, generator=generator, dtype=torch.float64, requires_grad=True)
+    before, results = torch.get_num_threads(), []
+    try:
+        for n_threads in (1, 3):
+            torch.set_num_threads(n_threads)
+            found = CALLS[name](x)
+            results.append((found.detach(), *torch.autograd.grad(found.sum(), x)))
+            assert set(asked) == ({2} if n_threads == 3 else set())  # beside the one that asks
+    finally:
+        torch.set_num_threads(before)
+    torch.testing.assert_close(*results, rtol=4 * 2.0**-52, atol=0)
