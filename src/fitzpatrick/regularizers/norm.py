@@ -60,7 +60,10 @@ def normmax_link(theta: Array, alpha: Array | float) -> Array:
 @quiet
 def normmax_product(p: Array, v: Array, alpha: Array | float) -> Array:
     """J v, from predictions p; 0 in a row of zeros."""
-    weight = _norm(p, alpha) ** (alpha - 1) / (alpha - 1) * _power(p, 2 - alpha)
+    norm = _norm(p, alpha)
+    # powers of p alone overflow at large orders
+    u = p / namespace(p).where(norm == 0, 1.0, norm)
+    weight = norm / (alpha - 1) * _power(u, 2 - alpha)
     z = weight * (v - row_sum(p * v))
     return z - p * row_sum(z)
 
