@@ -247,6 +247,29 @@ def test_bernoulli_on_subsets(tightness: float, scale: float) -> None:
         assert_close(loss.value(y[i], theta[i]), expected, rtol=1e-10, atol=1e-13)
 
 
+@pytest.mark.parametrize("tightness", [0.0, 1.0, 3.0])
+def test_masked_coins_take_no_part(tightness: float, dtype: str) -> None:
+    """Like a row without them; NaN where no more are left than the sum asks for."""
+    loss = fp.FitzpatrickLoss(Bernoulli(CappedSimplex(1.5)), tightness)
+    theta, y, v = seeded(29).normal(size=(3, 12, 5)).astype(dtype)
+    y, kept = CappedSimplex(1.5).project(y), np.asarray([0, 1, 3, 5, 6])
+    wide = [np.full((12, 7), number, dtype) for number in (0, -np.inf, 1)]
+    for full, part in zip(wide, (y, theta, v), strict=True):
+        full[:, kept] = part
+    expected = *loss.value_and_gradient(y, theta), loss.hessian_product(y, theta, v)
+    found = *loss.value_and_gradient(*wide[:2]), loss.hessian_product(*wide)
+    assert_close(found[0], expected[0], rtol=8 * eps(dtype), atol=0)
+    for full, part in zip(found[1:], expected[1:], strict=True):
+        assert_close(full[:, kept], part, rtol=0, atol=8 * eps(dtype) * np.abs(part).max())
+        # coupled slopes are never zero, but they are as small as numbers are
+        assert_close(np.delete(full, kept, axis=1), 0.0, rtol=0, atol=64 * np.finfo(dtype).tiny)
+    scores = [[-np.inf, 0.0, -np.inf], [-np.inf] * 3, [0.0, -np.inf, 1.0], [0.0, 1.0, 2.0]]
+    is_nan = np.isnan(Bernoulli(CappedSimplex(2)).link(scores)).all(axis=1)
+    np.testing.assert_array_equal(is_nan, [True, True, True, False])
+    at_mask = loss.value(np.asarray([0.5, 0.5, 0.5]), np.asarray([-np.inf, 0.0, 1.0]))
+    assert at_mask == np.inf
+
+
 def test_coins_of_a_subset_far_from_zero() -> None:
     """Many small probabilities need digits that τ, as large as the scores, cannot hold."""
     theta = np.concatenate([np.zeros((4, 1)), -seeded(26).uniform(5, 8, (4, 3000))], axis=1) + 1e6
