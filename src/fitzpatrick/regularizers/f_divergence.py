@@ -290,6 +290,7 @@ class FDivergence(SeparableRegularizer):
     alpha: float | None = None
     _range: tuple[float, float] = field(default=(1.0, 1.0), init=False, repr=False)
     domain = Simplex()
+    is_coupled = True
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
