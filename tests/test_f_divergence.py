@@ -158,3 +158,4 @@ def test_equal_references_are_equal():
     assert one == other
     assert hash(one) == hash(other)
     assert one != FDivergence("kl", reference=[0.75, 0.25])
+    assert FDivergence("alpha", alpha=1.5) != FDivergence("alpha", alpha=1.7)
