@@ -323,6 +323,8 @@ def test_derivatives_of_the_links_of_norms(alpha: float) -> None:
     steps = [normmax_link(theta, alpha + sign * h) for sign in (1, -1)]
     found = normmax_alpha_slope(p, alpha)
     assert_close(found, (steps[0] - steps[1]) / (2 * h), rtol=1e-5, atol=1e-5 * size**2)
+    for found in (normmax_product(0 * p[:2], v, alpha), normmax_alpha_slope(0 * p[:2], alpha)):
+        np.testing.assert_array_equal(found, 0)  # of rows without a class
 
 
 @pytest.mark.parametrize("tightness", [1e-12, 0.5])

@@ -111,6 +111,17 @@ def test_link_of_the_negentropy_on_plans(xp: Library) -> None:
     assert_close(normal - normal[:1] - normal[:, :1] + normal[0, 0], 0.0, rtol=0, atol=1e-11)
 
 
+def test_marginals_with_almost_the_same_total() -> None:
+    """They are scaled to it; numbers that a user rounds never agree to the last digit."""
+    a, b = (1.0, 2.0), np.asarray([1.5, 1.5 + 2e-6])
+    for p in (
+        Transport(a, tuple(b)).project(seeded(30).normal(size=(2, 2))),
+        Negentropy(Transport(a, tuple(b))).link(seeded(30).normal(size=(2, 2))),
+    ):
+        assert_close(p.sum(axis=1), np.asarray(a), rtol=1e-13, atol=0)
+        assert_close(p.sum(axis=0), b * (3 / b.sum()), rtol=1e-13, atol=0)
+
+
 def matrices(n: int, scale: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Doubly stochastic targets, some of them permutations, and scores."""
     rng = seeded(seed)
@@ -413,6 +424,12 @@ def test_errors(call, message: str) -> None:
         (Permutahedron(3), [4.0, 1.0, 1.0], "some of its largest entries"),
         (OrderSimplex(), [1.0, 0.2, 0.4], "entry 2 is 0.4, and should be between 0 and 0.2"),
         (Birkhoff(), [[1.0, 0.0], [0.0, 0.5]], r"row 1 sums to 0.5, not 1"),
+        # the largest error for its sum, which is the smaller one in numbers
+        (
+            Transport((1, 1e3), (1, 1e3)),
+            [[1 + 1e-6, 0], [0, 1e3 + 5e-6]],
+            "row 0 sums to 1.000001,",
+        ),
         (Birkhoff(), [[1.5, -0.5], [-0.5, 1.5]], "negative or NaN"),
         (Product(Simplex(), Simplex()), [1.0, 0.0, 0.7, 0.7], r"in block 1 \(entries 2 to 3\) it"),
     ],
