@@ -234,7 +234,8 @@ def test_forms_of_targets(name: str) -> None:
     y, theta, v = inputs(name)
     dense = results(loss, y, theta, v)
     kinds = [f"{form}_{kind}" for form in ("csr", "csc", "coo") for kind in ("array", "matrix")]
-    for given in (y.tolist(), *(getattr(sparse, kind)(y) for kind in kinds)):
+    arrays = [getattr(sparse, kind)(y) for kind in kinds]
+    for given in (y.tolist(), *arrays, sparse.bsr_array(y, blocksize=(3, 2))):
         for key in ("value", "gradient", "y_star"):
             out = getattr(loss, key)(given, theta)
             assert type(out) is np.ndarray
