@@ -201,6 +201,13 @@ def test_losses_without_probabilities_say_so(name: str) -> None:
         fp.get_loss(name).probabilities(np.zeros((2, 3)))
 
 
+def test_more_classes_than_equations_can_have_are_refused() -> None:
+    """Where each class has formulas of its own, so that the chain is not iterated either."""
+    loss = fp.FitzpatrickLoss(FDivergence("hellinger", reference=np.ones(1025)))
+    with pytest.raises(ValueError, match="are found for 1024 classes at most, got 1025"):
+        loss.probabilities(np.zeros((1, 1025)))
+
+
 def eliminated(chain: np.ndarray) -> np.ndarray:
     """The stationary distribution by leaving states out, last to first, without a subtraction."""
     chain, entering = chain.astype(np.longdouble), []
