@@ -234,6 +234,15 @@ def test_small_probabilities_have_all_of_their_digits(tightness: float) -> None:
         assert (q[~is_entered] == 0).all()
 
 
+@np.errstate(all="ignore")
+def test_states_that_are_never_left() -> None:
+    """The goal has all there is; what leaves another state has underflowed, and is not known."""
+    goal = np.asarray([True, False])
+    found = stationary_distribution(np.asarray([[1.0, 0.0], [0.5, 0.5]]), goal)
+    np.testing.assert_array_equal(found, [1, 0])
+    assert np.isnan(stationary_distribution(np.eye(2), goal)).all()
+
+
 @pytest.mark.parametrize("tightness", [0.1, 1.0, 20.0, 100.0])
 def test_compiled_rows(tightness: float, dtype: str) -> None:
     """Rows that Numba compiles for large arrays agree with the core, bad scores included."""
@@ -282,6 +291,10 @@ def test_pytorch(name: str) -> None:
     assert torch.autograd.gradgradcheck(
         lambda x: function(x, 0.5), (rows,), atol=1e-5, fast_mode=True
     )
+    far = torch.tensor([[-1e3, 0.0, 1e3]], dtype=x.dtype, requires_grad=True)
+    assert torch.autograd.grad(function(far, 0.5)[0, 1], far)[0].isfinite().all()
+    (slope,) = torch.autograd.grad(function(far, 0.5)[0, 0], far)
+    np.testing.assert_allclose(slope, 0, atol=1e-300)
     half = x.to(torch.bfloat16)
     assert function(half, 0.5, dim=1).dtype == torch.bfloat16
     rounded = function(half.double(), 0.5, dim=1)
