@@ -261,6 +261,21 @@ def test_other_array_libraries(omega):
         np.testing.assert_allclose(np.asarray(theirs), whole, rtol=1e-12, atol=1e-13)
 
 
+def test_compile():
+    """The whole call is one graph, and so is the link, which is that of Ω."""
+    torch = pytest.importorskip("torch")
+    y, theta = map(torch.asarray, batch(Negentropy(), seeded(12), rows=6, k=4))
+    loss = fp.FitzpatrickLoss(Negentropy(), order=3)
+
+    def results(y, theta):
+        return *loss.value_and_gradient(y, theta), loss.link(theta)
+
+    torch._dynamo.reset()
+    compiled = torch.compile(results, fullgraph=True, backend="eager")
+    for found, expected in zip(compiled(y, theta), results(y, theta), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
