@@ -104,6 +104,47 @@ def test_equal_scores_predict_the_reference(kind):
     assert omega.value(q / q.sum()) == pytest.approx(0, abs=1e-15)
 
 
+@pytest.mark.parametrize("size", [1e-29, 1.0, 1e28])
+@pytest.mark.parametrize("kind", ["kl", "chi2", "hellinger", "jensen_shannon", "reverse_kl"])
+def test_single_precision_at_references_of_any_size(kind, size):
+    """Where squares of ratios to the reference overflow; at scores without near ties."""
+    loss = fp.FitzpatrickLoss(FDivergence(kind, reference=size * np.array([0.5, 1, 2])), 0.5)
+    theta = np.float32([[0.0, 0.0, 0.0], [0.0, 0.3, -0.2], [4.0, 1.0, -7.0]])
+    y = np.float32([[0.25, 0.5, 0.25], [0.5, 0.125, 0.375], [0.125, 0.125, 0.75]])
+    found, exact = (
+        loss.y_star(*pair) for pair in ((y, theta), (y.astype(float), theta.astype(float)))
+    )
+    np.testing.assert_allclose(found, exact, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e12, 1e29])
+def test_jensen_shannon_from_afar_is_kullback_leibler(size, dtype):
+    """f' is log 2u less log(1 + u), which is u where u is small."""
+    rng, q = seeded(5), np.array([0.5, 1.0, 2.0, 0.1])
+    y, theta = rng.dirichlet(np.ones(4), 60).astype(dtype), rng.normal(size=(60, 4)).astype(dtype)
+    for c in (0.0, 0.1, 0.5, 1.0):
+        far, near = (
+            fp.FitzpatrickLoss(FDivergence(*given), c).y_star(y, theta)
+            for given in (("jensen_shannon", size * q), ("kl", q))
+        )
+        # ratios are found by their logarithms
+        rounding = 16 * eps(dtype) * np.log(size) + 16 / size
+        np.testing.assert_allclose(far, near, rtol=0, atol=rounding)
+
+
+@pytest.mark.parametrize("reference", [[1e-6, 1.0, 1e6], [1e-9, 1e-3, 1e-3]])
+@pytest.mark.parametrize("kind", ["hellinger", "jensen_shannon", "alpha"])
+def test_maximizers_sum_to_one_at_references_far_apart(kind, reference, dtype):
+    """Newton's method for τ bends sharply beside the end of f'."""
+    omega = FDivergence(kind, reference, alpha=0.05 if kind == "alpha" else None)
+    rng = seeded(4)
+    y = rng.dirichlet(np.ones(3), 40).astype(dtype)
+    theta = (rng.normal(size=(40, 3)) * np.geomspace(1e-2, 1e3, 40)[:, None]).astype(dtype)
+    for c in (0.0, 0.5, 1.0):
+        p = fp.FitzpatrickLoss(omega, c).y_star(y, theta).astype(float)
+        np.testing.assert_allclose(p.sum(axis=1), 1, rtol=0, atol=64 * eps(dtype))
+
+
 def test_reference_by_row():
     rng = seeded(3)
     y, theta, q = rng.dirichlet(np.ones(3), 5), rng.normal(size=(5, 3)), rng.uniform(0.1, 1, (5, 3))
@@ -168,3 +209,4 @@ def test_equal_references_are_equal():
     assert one == other
     assert hash(one) == hash(other)
     assert one != FDivergence("kl", reference=[0.75, 0.25])
+    assert FDivergence("alpha", alpha=1.5) != FDivergence("alpha", alpha=1.7)

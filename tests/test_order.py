@@ -213,6 +213,8 @@ def test_copies_and_other_tightnesses():
     assert dataclasses.replace(loss, order=4) == fp.FitzpatrickLoss(Negentropy(), order=4)
     with pytest.raises(ValueError, match="has an order"):
         fp.get_loss(loss, tightness=0.5)
+    with pytest.raises(ValueError, match=r"order 3 has no tightness of its own, got 0\.5"):
+        fp.Loss(loss.regularizer, 0.5).value([0], [[0.0, 1.0]])
 
 
 def test_masks_extremes_and_single_precision():
@@ -227,8 +229,23 @@ def test_masks_extremes_and_single_precision():
         value_at_mask, gradient = loss.value_and_gradient(target, theta[:1])
         assert value_at_mask == np.inf
         assert gradient[0, 1] == -1
+    alone = np.array([[2.0, -np.inf, -np.inf]])
+    for target in (np.array([0]), np.eye(3)[[0]]):
+        for result in loss.value_and_gradient(target, alone):
+            np.testing.assert_array_equal(result, 0)
     rows = np.float32(theta[:2])
     np.testing.assert_allclose(loss.value(np.float32(y[:2]), rows), value[:2], rtol=1e-4)
+
+
+@every_entropy
+def test_subnormal_targets_count_as_zero(omega, dtype):
+    """Ratios to them would have no digits, and logarithms of the ratios no bound."""
+    y, theta = (x.astype(dtype) for x in batch(omega, seeded(16), scale=5.0))
+    tiny = np.where(y == 0, np.finfo(dtype).smallest_subnormal, y)
+    loss = fp.FitzpatrickLoss(omega, order=4)
+    found, expected = (loss.value_and_gradient(target, theta) for target in (tiny, y))
+    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_array_equal(found[1], expected[1])
 
 
 @pytest.mark.parametrize("omega", [Negentropy(), Bernoulli(), Tsallis(1.5)], ids=repr)
@@ -242,6 +259,21 @@ def test_other_array_libraries(omega):
     for ours, theirs, whole in zip(found, traced, expected, strict=True):
         np.testing.assert_allclose(ours.numpy(), whole, rtol=1e-12, atol=1e-13)
         np.testing.assert_allclose(np.asarray(theirs), whole, rtol=1e-12, atol=1e-13)
+
+
+def test_compile():
+    """The whole call is one graph, and so is the link, which is that of Ω."""
+    torch = pytest.importorskip("torch")
+    y, theta = map(torch.asarray, batch(Negentropy(), seeded(12), rows=6, k=4))
+    loss = fp.FitzpatrickLoss(Negentropy(), order=3)
+
+    def results(y, theta):
+        return *loss.value_and_gradient(y, theta), loss.link(theta)
+
+    torch._dynamo.reset()
+    compiled = torch.compile(results, fullgraph=True, backend="eager")
+    for found, expected in zip(compiled(y, theta), results(y, theta), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize(

@@ -201,6 +201,13 @@ def test_losses_without_probabilities_say_so(name: str) -> None:
         fp.get_loss(name).probabilities(np.zeros((2, 3)))
 
 
+def test_more_classes_than_equations_can_have_are_refused() -> None:
+    """Where each class has formulas of its own, so that the chain is not iterated either."""
+    loss = fp.FitzpatrickLoss(FDivergence("hellinger", reference=np.ones(1025)))
+    with pytest.raises(ValueError, match="are found for 1024 classes at most, got 1025"):
+        loss.probabilities(np.zeros((1, 1025)))
+
+
 def eliminated(chain: np.ndarray) -> np.ndarray:
     """The stationary distribution by leaving states out, last to first, without a subtraction."""
     chain, entering = chain.astype(np.longdouble), []
@@ -225,6 +232,15 @@ def test_small_probabilities_have_all_of_their_digits(tightness: float) -> None:
         assert_close(q, eliminated(chain), rtol=64 * eps("float64"), atol=0)
         is_entered = (chain * (1 - np.eye(30)) > 0).any(axis=0)
         assert (q[~is_entered] == 0).all()
+
+
+@np.errstate(all="ignore")
+def test_states_that_are_never_left() -> None:
+    """The goal has all there is; what leaves another state has underflowed, and is not known."""
+    goal = np.asarray([True, False])
+    found = stationary_distribution(np.asarray([[1.0, 0.0], [0.5, 0.5]]), goal)
+    np.testing.assert_array_equal(found, [1, 0])
+    assert np.isnan(stationary_distribution(np.eye(2), goal)).all()
 
 
 @pytest.mark.parametrize("tightness", [0.1, 1.0, 20.0, 100.0])
@@ -275,6 +291,10 @@ def test_pytorch(name: str) -> None:
     assert torch.autograd.gradgradcheck(
         lambda x: function(x, 0.5), (rows,), atol=1e-5, fast_mode=True
     )
+    far = torch.tensor([[-1e3, 0.0, 1e3]], dtype=x.dtype, requires_grad=True)
+    assert torch.autograd.grad(function(far, 0.5)[0, 1], far)[0].isfinite().all()
+    (slope,) = torch.autograd.grad(function(far, 0.5)[0, 0], far)
+    np.testing.assert_allclose(slope, 0, atol=1e-300)
     half = x.to(torch.bfloat16)
     assert function(half, 0.5, dim=1).dtype == torch.bfloat16
     rounded = function(half.double(), 0.5, dim=1)

@@ -20,6 +20,7 @@ from fitzpatrick.regularizers import (
     TwiceDifferentiable,
     twice_differentiable,
 )
+from fitzpatrick.regularizers.norm import normmax_alpha_slope, normmax_link, normmax_product
 from fitzpatrick.sets import Box, CappedSimplex, L2Ball, Orthant, Simplex
 from tests.helpers import (
     Library,
@@ -306,6 +307,24 @@ def test_divergence_of_a_smooth_function_is_not_negative_near_zero() -> None:
         expected = (2 * np.cosh(z) * np.sinh(w / 2) ** 2 + np.sinh(z) * cubic).sum(-1)
         assert (actual >= 0).all()
         np.testing.assert_allclose(actual, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("alpha", [1.01, 1.5, 2.0, 50.0, 1e3, 1e6])
+def test_derivatives_of_the_links_of_norms(alpha: float) -> None:
+    """In the scores and in the order, by central differences: links change by 1/α and by 1/α²."""
+    theta = np.asarray([[1.0, 0.5, -7.0], [1.0, 1.0, 1.0], [0.3, -np.inf, 0.2]])
+    v, h = np.asarray([1.0, -2.0, 0.5]), 1e-6
+    p = normmax_link(theta, alpha)
+    steps = [normmax_link(theta + sign * h * v, alpha) for sign in (1, -1)]
+    found, size = normmax_product(p, v, alpha), 1 / (alpha - 1)
+    atol = 1e-5 * size + eps("float64") / h
+    assert_close(found, (steps[0] - steps[1]) / (2 * h), rtol=1e-5, atol=atol)
+    h = 1e-4 * (alpha - 1)
+    steps = [normmax_link(theta, alpha + sign * h) for sign in (1, -1)]
+    found = normmax_alpha_slope(p, alpha)
+    assert_close(found, (steps[0] - steps[1]) / (2 * h), rtol=1e-5, atol=1e-5 * size**2)
+    for found in (normmax_product(0 * p[:2], v, alpha), normmax_alpha_slope(0 * p[:2], alpha)):
+        np.testing.assert_array_equal(found, 0)  # of rows without a class
 
 
 @pytest.mark.parametrize("tightness", [1e-12, 0.5])

@@ -249,6 +249,8 @@ def test_oracle_derivative_of_the_euclidean_ball() -> None:
         (Orthant(), [0.5, 0.0, 3.0], [9.0, 0.0, 0.0], [0.5, 0.1, 3.0]),
         (L2Ball(), [1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]),
         (L1Ball(), [0.5, -0.5, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]),
+        (OrderSimplex(), [1.0, 0.5, 0.5], [1.0, 0.2, 0.2], [1.0, 0.5, 0.4]),
+        (OrderSimplex(), [1.0, 0.5, 0.5], [1.0, 0.0, 0.0], [0.9, 0.5, 0.5]),
         (Budget(1, 2), [0.5, 0.5, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0]),
         (Budget(1, 2), [0.5, 0.5, 1.0], [1.0, 0.0, 1.0], [0.5, 0.0, 1.0]),
     ],
@@ -258,7 +260,7 @@ def test_same_face(domain, z, inside, outside) -> None:
     z, inside, outside = np.asarray(z), np.asarray(inside), np.asarray(outside)
     assert domain.same_face(inside, z)
     assert not domain.same_face(outside, z)
-    if not isinstance(domain, Orthant):
+    if not isinstance(domain, (Orthant, OrderSimplex)):
         middle = {Simplex(): 1 / 3, Budget(1, 2): 0.5}.get(domain, 0.01)
         center = np.full(3, middle)
         assert domain.same_face(outside, center)  # an interior point lies on no smaller face

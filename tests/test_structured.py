@@ -111,6 +111,17 @@ def test_link_of_the_negentropy_on_plans(xp: Library) -> None:
     assert_close(normal - normal[:1] - normal[:, :1] + normal[0, 0], 0.0, rtol=0, atol=1e-11)
 
 
+def test_marginals_with_almost_the_same_total() -> None:
+    """They are scaled to it; numbers that a user rounds never agree to the last digit."""
+    a, b = (1.0, 2.0), np.asarray([1.5, 1.5 + 2e-6])
+    for p in (
+        Transport(a, tuple(b)).project(seeded(30).normal(size=(2, 2))),
+        Negentropy(Transport(a, tuple(b))).link(seeded(30).normal(size=(2, 2))),
+    ):
+        assert_close(p.sum(axis=1), np.asarray(a), rtol=1e-13, atol=0)
+        assert_close(p.sum(axis=0), b * (3 / b.sum()), rtol=1e-13, atol=0)
+
+
 def matrices(n: int, scale: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Doubly stochastic targets, some of them permutations, and scores."""
     rng = seeded(seed)
@@ -245,6 +256,29 @@ def test_bernoulli_on_subsets(tightness: float, scale: float) -> None:
         assert_close(p[i], coins.y_star(y[i], theta[i] - tau), rtol=1e-11, atol=1e-13)
         expected = coins.value(y[i], theta[i] - tau)
         assert_close(loss.value(y[i], theta[i]), expected, rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("tightness", [0.0, 1.0, 3.0])
+def test_masked_coins_take_no_part(tightness: float, dtype: str) -> None:
+    """Like a row without them; NaN where no more are left than the sum asks for."""
+    loss = fp.FitzpatrickLoss(Bernoulli(CappedSimplex(1.5)), tightness)
+    theta, y, v = seeded(29).normal(size=(3, 12, 5)).astype(dtype)
+    y, kept = CappedSimplex(1.5).project(y), np.asarray([0, 1, 3, 5, 6])
+    wide = [np.full((12, 7), number, dtype) for number in (0, -np.inf, 1)]
+    for full, part in zip(wide, (y, theta, v), strict=True):
+        full[:, kept] = part
+    expected = *loss.value_and_gradient(y, theta), loss.hessian_product(y, theta, v)
+    found = *loss.value_and_gradient(*wide[:2]), loss.hessian_product(*wide)
+    assert_close(found[0], expected[0], rtol=8 * eps(dtype), atol=0)
+    for full, part in zip(found[1:], expected[1:], strict=True):
+        assert_close(full[:, kept], part, rtol=0, atol=8 * eps(dtype) * np.abs(part).max())
+        # coupled slopes are never zero, but they are as small as numbers are
+        assert_close(np.delete(full, kept, axis=1), 0.0, rtol=0, atol=64 * np.finfo(dtype).tiny)
+    scores = [[-np.inf, 0.0, -np.inf], [-np.inf] * 3, [0.0, -np.inf, 1.0], [0.0, 1.0, 2.0]]
+    is_nan = np.isnan(Bernoulli(CappedSimplex(2)).link(scores)).all(axis=1)
+    np.testing.assert_array_equal(is_nan, [True, True, True, False])
+    at_mask = loss.value(np.asarray([0.5, 0.5, 0.5]), np.asarray([-np.inf, 0.0, 1.0]))
+    assert at_mask == np.inf
 
 
 def test_coins_of_a_subset_far_from_zero() -> None:
@@ -390,6 +424,12 @@ def test_errors(call, message: str) -> None:
         (Permutahedron(3), [4.0, 1.0, 1.0], "some of its largest entries"),
         (OrderSimplex(), [1.0, 0.2, 0.4], "entry 2 is 0.4, and should be between 0 and 0.2"),
         (Birkhoff(), [[1.0, 0.0], [0.0, 0.5]], r"row 1 sums to 0.5, not 1"),
+        # the largest error for its sum, which is the smaller one in numbers
+        (
+            Transport((1, 1e3), (1, 1e3)),
+            [[1 + 1e-6, 0], [0, 1e3 + 5e-6]],
+            "row 0 sums to 1.000001,",
+        ),
         (Birkhoff(), [[1.5, -0.5], [-0.5, 1.5]], "negative or NaN"),
         (Product(Simplex(), Simplex()), [1.0, 0.0, 0.7, 0.7], r"in block 1 \(entries 2 to 3\) it"),
     ],

@@ -234,7 +234,8 @@ def test_forms_of_targets(name: str) -> None:
     y, theta, v = inputs(name)
     dense = results(loss, y, theta, v)
     kinds = [f"{form}_{kind}" for form in ("csr", "csc", "coo") for kind in ("array", "matrix")]
-    for given in (y.tolist(), *(getattr(sparse, kind)(y) for kind in kinds)):
+    arrays = [getattr(sparse, kind)(y) for kind in kinds]
+    for given in (y.tolist(), *arrays, sparse.bsr_array(y, blocksize=(3, 2))):
         for key in ("value", "gradient", "y_star"):
             out = getattr(loss, key)(given, theta)
             assert type(out) is np.ndarray
@@ -260,3 +261,8 @@ def test_labels_and_dtypes_of_other_libraries(xp: Library) -> None:
         assert_close(LOSS.value(form, xp.asarray(theta)), expected, **TWO_WAYS)
     value = LOSS.value(xp.asarray(y, "float64"), xp.asarray(theta, "float32"))
     assert str(value.dtype).endswith("float32")
+    # a small integer compares with more classes than it counts
+    zeros = np.zeros((2, 300))
+    for kind in ("int8",) if xp.name == "jax" else ("int8", "uint8", "uint16", "uint64"):
+        value = LOSS.value(xp.asarray([0, 127], kind), xp.asarray(zeros))
+        assert_close(value, LOSS.value([0, 127], zeros), **TWO_WAYS)

@@ -116,13 +116,14 @@ def as_targets(y: Any, shape: tuple[int, ...], domain: ConvexSet) -> Array:
     """Targets for scores of a shape, after the one check that every door shares.
 
     Returns:
-        Integer labels and dense arrays as they are, in their own dtype. Sparse arrays as CSR
+        Integer labels, and dense arrays as they are, in their own dtype. Sparse arrays as CSR
         without duplicates or stored zeros; arrays of the caller are never changed.
     """
     if sparse.issparse(y):
         return _as_sparse_targets(y, shape, domain)
     y = as_array(y, "y")
     if y.ndim == len(shape) - 1 and is_integer(y):
+        y = _comparable(y)
         check_labels(y, shape, domain)
         return y
     check_shape(y, shape)
@@ -135,6 +136,18 @@ def as_targets(y: Any, shape: tuple[int, ...], domain: ConvexSet) -> Array:
         block = as_float(y[start : start + step], "y")
         check_membership(block, domain, "y", first_row=start)
     return y
+
+
+def _comparable(labels: Array) -> Array:
+    """Labels in a dtype that holds every class.
+
+    PyTorch and JAX compare small integers with a number as small, and PyTorch compares no unsigned
+    ones beyond 8 bits.
+    """
+    if is_numpy(labels) or (is_jax(labels) and labels.dtype.itemsize >= 4):
+        return labels
+    xp = namespace(labels)
+    return xp.astype(labels, xp.int32 if is_jax(labels) else xp.int64, copy=False)
 
 
 def _as_sparse_targets(y: Any, shape: tuple[int, ...], domain: ConvexSet) -> Any:

@@ -20,7 +20,6 @@ from ._array import Array, inner, namespace, quiet
 from ._validation import Restore, as_pair, as_points, as_tightness
 from .regularizers import Regularizer, Solution
 from .regularizers._base import PointSolution, check_vectors
-from .sets import ConvexSet
 
 __all__ = ["TargetDependent", "bregman", "fitzpatrick", "fitzpatrick_function", "lower_bound"]
 
@@ -164,21 +163,10 @@ class TargetDependent(Regularizer):
         tightness = as_tightness(self.tightness, self.omega.max_tightness)
         object.__setattr__(self, "tightness", tightness)
 
-    @property
-    def domain(self) -> ConvexSet:
-        return self.omega.domain
-
-    @property
-    def is_coupled(self) -> bool:
-        return self.omega.is_coupled
-
-    @property
-    def has_kinks(self) -> bool:
-        return self.omega.has_kinks
-
-    @property
-    def has_curvature(self) -> bool:
-        return self.omega.has_curvature
+    domain = property(lambda self: self.omega.domain)
+    is_coupled = property(lambda self: self.omega.is_coupled)
+    has_kinks = property(lambda self: self.omega.has_kinks)
+    has_curvature = property(lambda self: self.omega.has_curvature)
 
     def potential(self, y: Array) -> Array:
         if self.tightness == 0:

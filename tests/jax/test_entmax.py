@@ -68,6 +68,22 @@ def test_the_derivative_in_an_order_of_one():
     assert_close(np.sum(jax.jit(jax.grad(total))(ones)), one_sided, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize("name", LINKS)
+def test_rows_without_a_class_have_no_derivatives(name):
+    """And leave the derivative in a number that all rows share to the others."""
+    where = np.asarray([[True], [False], [True], [True]])
+
+    def total(scores, number, where=None):
+        return jnp.sum(getattr(fj, name)(scores, number, where=where) * np.arange(5.0))
+
+    slopes = jax.jit(jax.grad(total, (0, 1)))
+    found, kept = slopes(SCORES, 1.5, where), np.asarray([0, 2, 3])
+    expected = slopes(SCORES[kept], 1.5)
+    assert_close(found[0][kept], expected[0], rtol=1e-12, atol=1e-14)
+    assert np.all(np.asarray(found[0])[1] == 0)
+    assert_close(found[1], expected[1], rtol=1e-12, atol=1e-14)
+
+
 def test_orders_out_of_range():
     for bad in (0.5, np.nan, 2.5, np.asarray([[1.0], [1.5], [0.9], [2.0]])):
         with pytest.raises(ValueError, match="alpha must be between 1 and 2"):

@@ -77,7 +77,10 @@ def _as_parameter(value: ArrayLike, name: str, low: float, high: float, scores: 
 
 
 def _link(kind: str, checked: Scores, parameter: Array) -> Array:
-    return checked.restore_rows(_rows(kind, checked.theta, parameter))
+    theta = checked.theta
+    if checked.mask is not None:  # a row without a class has no prediction, nor derivatives
+        theta = jnp.where(jnp.any(checked.mask, axis=-1, keepdims=True), theta, 0)
+    return checked.restore_rows(_rows(kind, theta, parameter))
 
 
 def entmax(

@@ -12,9 +12,9 @@ from ._sparse_targets import SparseTargets, loss_at_lists
 Where = ArrayLike | None
 
 
-def _finish(value: Array, scores: Scores, loss: Loss) -> Array:
+def _finish(value: Array, scores: Scores) -> Array:
     """The losses in the scores' dtype; 0 for an example that has no class left, as in optax."""
-    if scores.mask is not None and not loss.regularizer.is_entrywise:
+    if scores.mask is not None:
         value = jnp.where(jnp.any(scores.mask, axis=-1), value, 0)
     return scores.restore(value)
 
@@ -55,9 +55,9 @@ def loss_at_targets(
     dense = None if isinstance(targets, SparseTargets) else targets
     checked = as_scores(scores, axis, where, loss.regularizer, dense)
     if isinstance(targets, SparseTargets):
-        return _finish(loss_at_lists(loss, checked, targets), checked, loss)
+        return _finish(loss_at_lists(loss, checked, targets), checked)
     y = as_targets(targets, checked, loss.regularizer)
-    return _finish(_derivatives.value(loss, y, checked.theta), checked, loss)
+    return _finish(_derivatives.value(loss, y, checked.theta), checked)
 
 
 def loss_at_labels(
@@ -67,7 +67,7 @@ def loss_at_labels(
     checked = as_scores(scores, axis, where, loss.regularizer, labels)
     index, in_range = as_labels(labels, checked)
     value = _derivatives.value(loss, index, checked.theta)
-    return _finish(jnp.where(in_range, value, jnp.nan), checked, loss)
+    return _finish(jnp.where(in_range, value, jnp.nan), checked)
 
 
 def link_at(loss: Loss, scores: ArrayLike, axis: int = -1, where: Where = None) -> Array:

@@ -479,11 +479,11 @@ class SeparableRegularizer(Regularizer):
 
     @property
     def is_row_wise(self) -> bool:
-        return True
+        return self.domain.coordinates is not None
 
     @property
     def is_coupled(self) -> bool:
-        return not self.is_entrywise
+        return self.is_row_wise and not self.is_entrywise
 
     @property
     def is_entrywise(self) -> bool:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .._array import Array, inner, namespace, precision_bits, row_max
+from .._array import Array, inner, namespace, precision_bits, row_max, row_sum
 from .._root import shift_to_total
 from ..sets import Box, CappedSimplex, ConvexSet
 from ..special import sigmoid, softplus
@@ -210,6 +210,7 @@ class Bernoulli(SeparableRegularizer):
 
     domain: ConvexSet = Box(0.0, 1.0)
     has_kinks = False
+    is_row_wise = True
 
     def __post_init__(self) -> None:
         if self.domain != Box(0.0, 1.0):
@@ -234,16 +235,20 @@ class Bernoulli(SeparableRegularizer):
     def solve(self, y: Array, theta: Array, tightness: float) -> Solution:
         if not isinstance(self.domain, CappedSimplex):
             return super().solve(y, theta, tightness)
-        k, n = float(self.domain.k), theta.shape[-1]
-        if not k < n:
+        k, n_entries = float(self.domain.k), theta.shape[-1]
+        if not k < n_entries:
             raise ValueError(
-                f"Bernoulli({self.domain!r}) needs more than k = {k:g} entries in a row, got {n}: "
-                "else all probabilities are 1, at infinite scores"
+                f"Bernoulli({self.domain!r}) needs more than k = {k:g} entries in a row, got "
+                f"{n_entries}: else all probabilities are 1, at infinite scores"
             )
         kernel, xp = self.kernel(y, tightness), namespace(theta)
+        is_left = theta != -xp.inf  # NaN is
+        n = row_sum(xp.astype(is_left, theta.dtype))
+        n = xp.where(n > k, n, xp.nan)  # without an answer
         # no probability is below their mean q = k/n at one end, none above it at the other
-        logit = math.log(k / (n - k))
-        low = xp.min(theta, axis=-1, keepdims=True) - (logit + tightness * n / (n - k))
+        logit = xp.log(k / (n - k))
+        least = xp.min(xp.where(is_left, theta, xp.inf), axis=-1, keepdims=True)
+        low = least - (logit + tightness * n / (n - k))
         high = row_max(theta) - (logit - tightness * n / k)
         s = shift_to_total(kernel.point, theta, (low, high), k)
         return SeparableSolution(kernel, y, s, is_coupled=True)

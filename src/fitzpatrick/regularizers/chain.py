@@ -39,7 +39,6 @@ from .._array import (
     row_max,
     row_sum,
 )
-from ..sets import ConvexSet
 from ..sets._base import raise_unless
 from ..special import logsumexp
 from ._base import PointSolution, Regularizer, Solution, at_labels, mark_labels
@@ -479,47 +478,22 @@ class Chain(Regularizer):
     def __post_init__(self) -> None:
         _ = self.base.chain  # raises if there is none
 
-    @property
-    def domain(self) -> ConvexSet:
-        return self.base.domain
-
-    @property
-    def is_coupled(self) -> bool:
-        return self.base.is_coupled
-
-    @property
-    def has_kinks(self) -> bool:
-        return self.base.has_kinks
-
-    @property
-    def entmax_alpha(self) -> float | None:
-        return self.base.entmax_alpha
-
-    def potential(self, y: Array) -> Array:
-        return self.base.potential(y)
-
-    def potential_gradient(self, z: Array) -> Array:
-        return self.base.potential_gradient(z)
-
-    def potential_curvature(self, z: Array, v: Array) -> Array:
-        return self.base.potential_curvature(z, v)
-
-    def potential_divergence(self, y: Array, z: Array) -> Array:
-        return self.base.potential_divergence(y, z)
-
-    def solve_link(self, theta: Array) -> Array:
-        return self.base.solve_link(theta)
-
-    def solve_conjugate(self, theta: Array) -> Array:
-        return self.base.solve_conjugate(theta)
-
-    @property
-    def keeps_order(self) -> bool:
-        return self.base.keeps_order
+    # whatever is no loss of order n is Ω's own
+    domain = property(lambda self: self.base.domain)
+    is_coupled = property(lambda self: self.base.is_coupled)
+    has_kinks = property(lambda self: self.base.has_kinks)
+    keeps_order = property(lambda self: self.base.keeps_order)
+    entmax_alpha = property(lambda self: self.base.entmax_alpha)
+    potential = property(lambda self: self.base.potential)
+    potential_gradient = property(lambda self: self.base.potential_gradient)
+    potential_curvature = property(lambda self: self.base.potential_curvature)
+    potential_divergence = property(lambda self: self.base.potential_divergence)
+    solve_link = property(lambda self: self.base.solve_link)
+    solve_conjugate = property(lambda self: self.base.solve_conjugate)
 
     @property
     def has_probabilities(self) -> bool:
-        return self.domain.has_labels
+        return self.base.domain.has_labels
 
     def solve_probabilities(self, theta: Array, tightness: float) -> Array:
         if self._is_base(tightness) or not self.has_probabilities:

@@ -65,11 +65,12 @@ def _add_exponents(one: Array, other: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class RatioFormulas(Elementwise):
-    """The formulas of an f without zeros in p, at the target ρ, in terms of x = log r."""
+    """The formulas of q f without zeros in p, at the target ρ, in terms of x = log r."""
 
     rho: Array
     log_rho: Array
     tightness: float
+    q: Array | float
 
     @abstractmethod
     def level(self, r: Array) -> Array:
@@ -89,8 +90,8 @@ class RatioFormulas(Elementwise):
 
     def point(self, s: Array) -> tuple[Array, Array]:
         x = self._root(s)
-        r = namespace(s).exp(x)
-        return r, r / self._growth(s, x)
+        p = self.q * namespace(s).exp(x)
+        return p, p / self._growth(s, x)  # where r over its growth may overflow
 
     def terms(self, s: Array) -> Array:
         xp, c = namespace(s), self.tightness
@@ -101,12 +102,12 @@ class RatioFormulas(Elementwise):
         near, at_zero, curvature = self._weights(x, eta)
         divergence = xp.where(has_target, xp.where(is_masked, xp.inf, near), at_zero)
         if c == 0:
-            return divergence
+            return self.q * divergence
         fall = xp.where(has_target, xp.expm1(-eta), 1.0)
         quadratic = xp.where(is_masked, xp.inf, curvature * fall * fall)
         # D(ρ, ·) need not be convex here, so that Q may be less than D
         both = (1 - c) * divergence + c * quadratic
-        return xp.where(quadratic == xp.inf, quadratic, both)
+        return self.q * xp.where(quadratic == xp.inf, quadratic, both)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,11 +118,10 @@ class FlatFormulas(RatioFormulas):
     factor: float
 
     def level(self, r: Array) -> Array:
-        b = 1 - self.alpha
-        height = self._rest * r**-b
+        height = self._rest
         if self.tightness > 0:
-            height = height + self.tightness * self.rho * r ** (-1 - b)
-        return -self.factor * height
+            height = height + self.tightness * self.rho / r
+        return -self.factor * height * r ** (self.alpha - 1)
 
     @property
     def _rest(self) -> float:
@@ -173,6 +173,8 @@ class FlatFormulas(RatioFormulas):
 class JensenShannonFormulas(RatioFormulas):
     """The Jensen-Shannon divergence."""
 
+    more_steps: int  # where ratios to the reference are small
+
     def _height(self, z: Array) -> tuple[Array, Array]:
         """−s and its derivative in z = −x."""
         xp, c = namespace(z), self.tightness
@@ -199,7 +201,7 @@ class JensenShannonFormulas(RatioFormulas):
         log_part = xp.log(part) - self.log_rho
         root = xp.sqrt(1 + 4 * xp.exp(-log_part))
         z = xp.minimum(z, xp.where(self.rho > 0, log_part + xp.log((1 + root) / 2), z))
-        for _ in range(_ENTRY_STEPS[precision_bits(s)]):
+        for _ in range(_ENTRY_STEPS[precision_bits(s)] + self.more_steps):
             height, slope = self._height(z)
             z = z - _finite(xp.log(height / m) * height / slope)
         return -z
@@ -218,7 +220,7 @@ class JensenShannonFormulas(RatioFormulas):
 
 @dataclass(frozen=True, eq=False)
 class ScaledFormulas(Elementwise):
-    """p = q r: the formulas of f at ρ = y/q, times q."""
+    """p = q r: the formulas of f at ρ = y/q, times what of q they do not have."""
 
     base: Elementwise
     q: Array | float
@@ -290,6 +292,7 @@ class FDivergence(SeparableRegularizer):
     alpha: float | None = None
     _range: tuple[float, float] = field(default=(1.0, 1.0), init=False, repr=False)
     domain = Simplex()
+    is_coupled = True
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -370,7 +373,7 @@ class FDivergence(SeparableRegularizer):
 
     def potential_gradient(self, z: Array) -> Array:
         r = z / self._q(z)
-        return self._base(0 * r, 0.0).level(r)
+        return self._base(0 * r, 0.0)[0].level(r)
 
     def potential_curvature(self, z: Array, v: Array) -> Array:
         q = self._q(z)
@@ -382,20 +385,21 @@ class FDivergence(SeparableRegularizer):
             second = factor * r ** (alpha - 2)
         return inner(v, second / q * v)
 
-    def _base(self, rho: Array, tightness: float) -> Any:
-        """The formulas of f at ρ, which have the method ``level``."""
+    def _base(self, rho: Array, tightness: float, q: Array | float = 1.0) -> tuple[Any, Any]:
+        """The formulas of f at ρ, which have the method ``level``, and what to multiply them by."""
         if self._order is None:
-            return JensenShannonFormulas(rho, namespace(rho).log(rho), tightness)
+            more = 2 if self._range[1] > 1e3 else 0
+            return JensenShannonFormulas(rho, namespace(rho).log(rho), tightness, q, more), 1.0
         alpha, factor = self._order
         if alpha < 1:
-            return FlatFormulas(rho, namespace(rho).log(rho), tightness, alpha, factor)
-        return Tsallis(alpha).kernel(rho, tightness)
+            return FlatFormulas(rho, namespace(rho).log(rho), tightness, q, alpha, factor), 1.0
+        return Tsallis(alpha).kernel(rho, tightness), q
 
     def kernel(self, y: Array, tightness: float) -> Elementwise:
         q, (least, most) = self._q(y), self._range
-        base = self._base(y / q, tightness)
+        base, rest = self._base(y / q, tightness, q)
         level = base.level(namespace(y).ones_like(y) / q)
-        return ScaledFormulas(base, q, level, math.log2(most / least), self._bend(tightness))
+        return ScaledFormulas(base, rest, level, math.log2(most / least), self._bend(tightness))
 
     def _bend(self, tightness: float) -> float:
         """The length over which an entry bends: how near to one it may be to the end of f'."""

@@ -33,6 +33,7 @@ from ..sets import Birkhoff, ConvexSet, Flat, Orthant, Simplex, Transport
 from ..special import expm1_minus_x, logsumexp, sigmoid, softplus, wright_omega
 from ._base import (
     Elementwise,
+    PointSolution,
     SeparableRegularizer,
     Shard,
     Solution,
@@ -148,34 +149,6 @@ class OmegaFormulas(Elementwise):
         return entropy_terms(self.y, rho, p, c)
 
 
-@dataclass(frozen=True, eq=False)
-class NegentropyLabelSolution(Solution):
-    """The loss, the probability p_j and its slope, and what the other classes have."""
-
-    is_label: Array
-    loss: Array
-    at_label: Array
-    label_slope: Array
-    share: Array
-    rest: Array
-
-    @property
-    def y_star(self) -> Array:
-        return namespace(self.rest).where(self.is_label, self.at_label, self.rest)
-
-    def value(self) -> Array:
-        return self.loss[..., 0]
-
-    def gradient(self) -> Array:
-        return namespace(self.rest).where(self.is_label, -self.share, self.rest)
-
-    def slope(self) -> Array:
-        return namespace(self.rest).where(self.is_label, self.label_slope, self.rest)
-
-    def hessian_product(self, v: Array) -> Array:
-        return coupled_product(self.slope(), v)
-
-
 def _solve_labels(
     is_label: Array, weights: Array, lead: Array, total: Array, tightness: float
 ) -> Solution:
@@ -192,19 +165,31 @@ def _solve_labels(
     difference = xp.log(total) - lead
     if tightness == 0:
         own = xp.exp(lead)
+        # p of the label, what the others have together, and each of them
         p, share, rest = (part / (own + total) for part in (own, total, weights))
-        return NegentropyLabelSolution(is_label, softplus(difference), p, p, share, rest)
-    omega = wright_omega(difference - tightness + math.log(tightness))
-    # log r in the form that keeps its digits
-    log_r = xp.where(
-        omega < 1,
-        difference - tightness - omega,
-        xp.log(xp.where(omega < 1, 1.0, omega)) - math.log(tightness),
-    )
-    p, share = sigmoid(-log_r), sigmoid(log_r)
-    rest = weights * (share / xp.where(total == 0, 1.0, total))
-    return NegentropyLabelSolution(
-        is_label, _label_loss(omega, log_r, tightness), p, p / (1 + tightness + omega), share, rest
+        label_slope, loss = p, softplus(difference)
+    else:
+        omega = wright_omega(difference - tightness + math.log(tightness))
+        # log r in the form that keeps its digits
+        log_r = xp.where(
+            omega < 1,
+            difference - tightness - omega,
+            xp.log(xp.where(omega < 1, 1.0, omega)) - math.log(tightness),
+        )
+        p, share = sigmoid(-log_r), sigmoid(log_r)
+        rest = weights * (share / xp.where(total == 0, 1.0, total))
+        label_slope, loss = p / (1 + tightness + omega), _label_loss(omega, log_r, tightness)
+
+    def slope() -> Array:
+        return xp.where(is_label, label_slope, rest)
+
+    return PointSolution(
+        is_label,
+        xp.where(is_label, p, rest),
+        lambda: loss[..., 0],
+        lambda v: coupled_product(slope(), v),
+        slope,
+        own_gradient=xp.where(is_label, -share, rest),
     )
 
 
@@ -265,14 +250,6 @@ class Negentropy(SeparableRegularizer):
     def __post_init__(self) -> None:
         domain = self.domain.matrices if isinstance(self.domain, Flat) else self.domain
         check_domain("Negentropy", domain, (Simplex, Orthant, Birkhoff, Transport))
-
-    @property
-    def is_row_wise(self) -> bool:
-        return self.domain.coordinates is not None
-
-    @property
-    def is_coupled(self) -> bool:
-        return self.is_row_wise and not self.domain.is_product
 
     @property
     def entmax_alpha(self) -> float | None:

@@ -32,6 +32,12 @@ def _norm(p: Array, alpha: Array | float) -> Array:
     return top * row_sum(_power(p / top, alpha)) ** (1 / alpha)
 
 
+def _unit(p: Array, alpha: Array | float) -> tuple[Array, Array]:
+    """p/‖p‖, 0 in a row of zeros, and ‖p‖."""
+    norm = _norm(p, alpha)
+    return p / namespace(p).where(norm == 0, 1.0, norm), norm
+
+
 def _shift(theta: Array, alpha: Array | float) -> Array:
     """s = θ − τ."""
     theta = theta - row_max(theta)
@@ -60,16 +66,16 @@ def normmax_link(theta: Array, alpha: Array | float) -> Array:
 @quiet
 def normmax_product(p: Array, v: Array, alpha: Array | float) -> Array:
     """J v, from predictions p; 0 in a row of zeros."""
-    weight = _norm(p, alpha) ** (alpha - 1) / (alpha - 1) * _power(p, 2 - alpha)
+    u, norm = _unit(p, alpha)  # powers of p itself overflow at large orders
+    weight = norm / (alpha - 1) * _power(u, 2 - alpha)
     z = weight * (v - row_sum(p * v))
     return z - p * row_sum(z)
 
 
 @quiet
 def normmax_alpha_slope(p: Array, alpha: Array | float) -> Array:
-    """∂p/∂α of predictions p, which sums to zero."""
-    xp = namespace(p)
-    u = p / _norm(p, alpha)
+    """∂p/∂α of predictions p, which sums to zero; 0 in a row of zeros."""
+    xp, (u, _) = namespace(p), _unit(p, alpha)
     u_log_u = u * xp.log(xp.where(u > 0, u, 1.0))
     total = row_sum(u)
     rise = row_sum(_power(u, alpha - 1) * u_log_u) / (alpha * xp.where(total == 0, 1.0, total))
@@ -106,11 +112,10 @@ class Norm(Regularizer):
         return _norm(y, self.alpha)[..., 0]
 
     def potential_gradient(self, z: Array) -> Array:
-        return _power(z / _norm(z, self.alpha), self.alpha - 1)
+        return _power(_unit(z, self.alpha)[0], self.alpha - 1)
 
     def potential_curvature(self, z: Array, v: Array) -> Array:
-        norm = _norm(z, self.alpha)
-        u = z / norm
+        u, norm = _unit(z, self.alpha)
         along = inner(_power(u, self.alpha - 1), v)
         curved = inner(v, v * u ** (self.alpha - 2))
         return (self.alpha - 1) * (curved - along * along) / norm[..., 0]

@@ -93,14 +93,6 @@ class SquaredNorm(SeparableRegularizer):
     order_is_tightness = True
 
     @property
-    def is_row_wise(self) -> bool:
-        return self.domain.coordinates is not None
-
-    @property
-    def is_coupled(self) -> bool:
-        return self.is_row_wise and not self.domain.is_product
-
-    @property
     def entmax_alpha(self) -> float | None:
         is_sparsemax = type(self) is SquaredNorm and type(self.domain) is Simplex
         return 2.0 if is_sparsemax else None

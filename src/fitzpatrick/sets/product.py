@@ -16,9 +16,7 @@ class Reals(ProductSet):
         array([-1.,  2.])
     """
 
-    @property
-    def bounds(self) -> tuple[float, float]:
-        return -math.inf, math.inf
+    bounds = -math.inf, math.inf
 
 
 @dataclass(frozen=True)
@@ -31,9 +29,7 @@ class Orthant(ProductSet):
         array([0., 2.])
     """
 
-    @property
-    def bounds(self) -> tuple[float, float]:
-        return 0.0, math.inf
+    bounds = 0.0, math.inf
 
 
 @dataclass(frozen=True)

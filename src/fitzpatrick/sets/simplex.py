@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from .._array import Array, as_real, class_indices, namespace, positive_part, quiet, row_max
 from .._root import piecewise_linear_steps, shift_to_root
-from ._base import ConvexSet, ProductSet, elementwise_gap, membership_tolerance
+from ._base import ConvexSet, elementwise_gap, membership_tolerance
 from .product import Orthant
 
 
@@ -33,10 +33,7 @@ class Simplex(ConvexSet):
 
     has_labels: ClassVar[bool] = True
     has_interior: ClassVar[bool] = False
-
-    @property
-    def coordinates(self) -> ProductSet:
-        return Orthant()
+    coordinates = Orthant()
 
     @quiet
     def project(self, x: Array) -> Array:
