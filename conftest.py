@@ -6,6 +6,7 @@ from importlib.util import find_spec
 DEPENDENTS = {
     "torch": [
         "src/fitzpatrick/engines/triton",
+        "src/fitzpatrick/sets/_isotonic_torch.py",
         "src/fitzpatrick/torch",
         "tests/torch",
     ],

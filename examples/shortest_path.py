@@ -20,7 +20,7 @@ EDGES = [
     for step in (1, SIDE)
     if (j < SIDE - 1 if step == 1 else i < SIDE - 1)
 ]
-STARTS, ENDS = np.asarray(EDGES).T
+STARTS, ENDS = np.asarray(EDGES, dtype=np.int32).T
 PLACES = {edge: at for at, edge in enumerate(EDGES)}
 
 

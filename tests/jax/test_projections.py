@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.test_util import check_grads
-from scipy.optimize import nnls
+from scipy.optimize import lsq_linear
 
 import fitzpatrick as fp
 import fitzpatrick.jax as fj
@@ -131,7 +131,8 @@ def test_polyhedron_is_left_along_its_normals(scale):
         assert (p @ g.T - h).max() <= rounding
         for row, point in zip(x, p, strict=True):
             normals = np.concatenate([g[np.abs(g @ point - h) <= rounding], a, -a])
-            assert nnls(normals.T, row - point)[1] <= rounding
+            mixture = lsq_linear(normals.T, row - point, (0, np.inf), "bvls", tol=1e-15)
+            assert np.linalg.norm(mixture.fun) <= rounding
 
 
 CHECKED_SECTION = functools.partial(fj.projection_box_section, check_feasible=True)

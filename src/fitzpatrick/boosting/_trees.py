@@ -89,8 +89,9 @@ def _check_lightgbm_tree(fields: dict[str, str], n_features: int) -> dict[str, n
     sizes = {"one": 1, "splits": n - 1, "leaves": n}
     sizes |= {"sets and one": n_sets + 1} if n_sets else {}
     sizes |= {"linear leaves": n} if is_linear else {}
-    if n == 1:
-        fields["leaf_weight"] = fields["leaf_weight"] or "0.0"  # which a lone leaf may not have
+    if n == 1:  # a lone leaf has no weight, and no count in some versions of LightGBM
+        fields["leaf_weight"] = fields["leaf_weight"] or "0.0"
+        fields["leaf_count"] = fields["leaf_count"] or "0"
     tree = _fields_of_size(fields, sizes)
     if n_sets:
         bounds = tree["cat_boundaries"]
