@@ -9,6 +9,7 @@ from attention_calls import check_call, draw_call
 from conftest import TEST_SEED, assert_compiles
 
 pytest.importorskip("triton", reason="the kernels need the package triton")
+from fitzpatrick.engines.triton import attention_launch
 from fitzpatrick.engines.triton.attention_launch import fused_forward
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 from fitzpatrick.torch._attention_call import prepare
@@ -126,6 +127,27 @@ def test_orders_of_keys_that_are_misleading(order, alpha):
     found = F.entmax_attention(q, k, v, scale=1.0, alpha=alpha, engine="triton")
     # scores up to 120, and sums of weights of hundreds of keys
     torch.testing.assert_close(found.double(), exact, rtol=0, atol=5e-5 * float(v.abs().max()))
+
+
+@pytest.mark.parametrize("alpha", [1.5, 2.0])
+@pytest.mark.parametrize(
+    ("n", "height"), [(128, 0.55), (192, 0.6), (64, 0.45), (128, 0.2), (128, 0.1)]
+)
+def test_a_key_above_many(n, height, alpha, monkeypatch):
+    """A sum that is below one says nothing about keys just below τ: it is no place to stop.
+
+    The interpreter has no bfloat16, whose tolerance is tested in float16.
+    """
+    tolerances = attention_launch._TOLERANCES
+    monkeypatch.setitem(tolerances, torch.float16, tolerances[torch.bfloat16])
+    q, k, v = (torch.zeros(1, rows, 16, dtype=torch.float16) for rows in (1, n, n))
+    q[..., 0], k[:, n // 3, 0], v[..., 1] = 1, height, 1
+    v[:, n // 3, :2] = torch.tensor([1.0, 0.0])
+    given = q.to(DEVICE), k.to(DEVICE), v.to(DEVICE)
+    found = F.entmax_attention(*given, scale=2.0, alpha=alpha, engine="triton")
+    exact = F.entmax_attention(*(x.double() for x in given), scale=2.0, alpha=alpha)
+    bound = torch.finfo(torch.bfloat16).eps
+    torch.testing.assert_close(found.double(), exact, rtol=0, atol=bound)
 
 
 def test_nan_stays_in_its_row():

@@ -47,7 +47,7 @@ class DataError(ValueError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the fields, however they were given: worker processes send errors."""
-        return DataError, tuple(vars(self).values())
+        return DataError, (self.problem, self.path, self.line, self.advice), vars(self)
 
     def __str__(self) -> str:
         where = f"{self.path}, line {self.line}" if self.line is not None else f"{self.path}"
