@@ -1,10 +1,13 @@
 """Files are written whole or not at all, and nothing but a regular file is replaced."""
 
 import os
+import pickle
 import threading
+from pathlib import Path
 
 import pytest
 
+from fitzpatrick.datasets import DataError
 from fitzpatrick.datasets._files import atomic_path, write_atomically
 
 
@@ -82,3 +85,10 @@ def test_errors_name_the_path_that_was_asked_for(tmp_path):
     with pytest.raises(OSError, match=r"directory|exists") as caught:
         write_atomically(tmp_path / "file" / "below", "x")
     assert caught.value.filename == str(tmp_path / "file" / "below")
+
+
+def test_errors_keep_their_notes_between_processes():
+    error = DataError(problem="no value", path=Path("a.csv"), line=3)
+    error.add_note("of the second file")
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.__notes__) == (str(error), ["of the second file"])
