@@ -363,10 +363,9 @@ def attention_forward(
         level = peak if o.is_exact else zero  # what τ is counted from
         tau = tl.where(is_usual, tau - level, 0.0)
         covered = tau - _MARGIN + _SLACK * (tl.abs(peak) + 1.0)
-        # where few keys have a weight, rather too low than too high: then the root has no other
-        # blocks than τ
-        steep = tl.maximum(slope * o.power, 1.0)
-        tau -= tl.where(is_usual & (steep < 4.0), tl.minimum(_LOWER, 0.2 / steep), 0.0)
+        # rather too low than too high: then the root has no other blocks than τ
+        lower = tl.minimum(_LOWER, 0.06 / tl.maximum(slope * o.power, 1.0))
+        tau -= tl.where(is_usual, lower, 0.0)
         bound = peak - level - 1.0
         steps, longest = 0, 1e30
         # for α = 2, d jumps at keys between τ and the root, so that none may be left
