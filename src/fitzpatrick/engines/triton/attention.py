@@ -29,9 +29,9 @@ the scores, the factor that makes t of them (β, or βs if nothing is added), an
 import triton
 import triton.language as tl
 
-# How far below the guess a block of keys may be and still be read, and how far below it the first
-# sums are.
-_MARGIN, _LOWER = tl.constexpr(0.125), tl.constexpr(0.08)
+# How far below the guess a block of keys may be and still be read; how far below it the first sums
+# are, at most, where the weights' sum is steeper in inverse proportion.
+_MARGIN, _LOWER = tl.constexpr(0.125), tl.constexpr(0.06)
 # The relative error of scores in single precision, with room for that of their bound.
 _SLACK = tl.constexpr(1e-6)
 _MAX_STEPS, _MAX_OUTPUTS = tl.constexpr(24), tl.constexpr(3)
@@ -364,7 +364,7 @@ def attention_forward(
         tau = tl.where(is_usual, tau - level, 0.0)
         covered = tau - _MARGIN + _SLACK * (tl.abs(peak) + 1.0)
         # rather too low than too high: then the root has no other blocks than τ
-        lower = tl.minimum(_LOWER, 0.06 / tl.maximum(slope * o.power, 1.0))
+        lower = _LOWER / tl.maximum(slope * o.power, 1.0)
         tau -= tl.where(is_usual, lower, 0.0)
         bound = peak - level - 1.0
         steps, longest = 0, 1e30
@@ -419,7 +419,7 @@ def attention_forward(
                 mass = tl.where(has_weight, mass, 1.0)
                 slope = tl.where(has_weight, slope, 1.0)
                 # for α = 2 Newton's step is exact, since no key is left between τ and the root
-                tau += _model(mass, slope, 2) if o.power == 2 else (mass - 1.0) / slope
+                tau += _model(mass, slope, o.power) if o.power == 2 else (mass - 1.0) / slope
                 longest = tl.max(tl.abs(mass - 1.0), 0)
         acc /= mass[:, None]
         tl.debug_barrier()
