@@ -29,23 +29,28 @@ the scores, the factor that makes t of them (β, or βs if nothing is added), an
 import triton
 import triton.language as tl
 
+from .math import exp2, log2
+
 # How far below the guess a block of keys may be and still be read; how far below it the first sums
 # are, at most, where the weights' sum is steeper in inverse proportion.
-_MARGIN, _LOWER = tl.constexpr(0.125), tl.constexpr(0.06)
+_MARGIN, _LOWER = tl.constexpr(0.1), tl.constexpr(0.12)
 # The relative error of scores in single precision, with room for that of their bound.
 _SLACK = tl.constexpr(1e-6)
 _MAX_STEPS, _MAX_OUTPUTS = tl.constexpr(24), tl.constexpr(3)
 # The rounding error of a sum of weights in single precision.
 _NOISE = tl.constexpr(8e-6)
 # Of the model of f beside the largest score.
-_MAX_EXPONENT = tl.constexpr(60.0)
+_MAX_LOG_EXPONENT, _FALL = tl.constexpr(6.0), tl.constexpr(1.4)
+# How many blocks of keys a query notes with their largest scores.
+LISTED = 32
+_LISTED = tl.constexpr(LISTED)
 # What does not change the compiled code, so that a new length needs none.
 _SIZES = ["n", "n_keys", "groups", "n_words", "n_items", "n_heads", "n_key_heads", "n_query_blocks"]
 _SIZES += ["n_scratch", "mask_stride"]
 # Rows of masks begin at multiples of this, so that their elements are read together.
 MASK_UNIT = 16
 _MASK_UNIT = tl.constexpr(MASK_UNIT)
-_SPANS = ["starts", "ends", "levels"]
+_SPANS = ["starts", "ends", "levels", "taken"]
 # Blocks of keys that are sought in marks at once.
 _CHUNK = tl.constexpr(128)
 
@@ -129,8 +134,16 @@ def _excess(r, factor, origin, tau, o: tl.constexpr):
     Only a difference of two scores is then multiplied, which is zero at the top however it is
     rounded.
     """
-    if o.is_exact:
-        return tl.maximum((r - origin) * factor - tau, 0.0)
+    return _scaled_excess(r - origin if o.is_exact else r, factor, tau, o)
+
+
+@triton.jit
+def _scaled_excess(r, factor, tau, o: tl.constexpr):
+    """(factor r − τ)₊, which is at most one, since τ is no less than the top less one."""
+    if o.fast:
+        return tl.inline_asm_elementwise(
+            "fma.rn.sat.f32 $0, $1, $2, $3;", "=f,f,f,f", [r, factor, -tau], tl.float32, True, 1
+        )
     return tl.maximum(r * factor - tau, 0.0)
 
 
@@ -143,18 +156,50 @@ def _terms(s, power: tl.constexpr):
 
 
 @triton.jit
-def _model(f, slope, power: tl.constexpr):
-    """How far the root is by the model f ∝ (τ₁ − τ)^m with m = ``power + 2``."""
-    kept = tl.exp2(tl.log2(f) * (-1.0 / (power + 2)))
-    return f / slope * ((power + 2) / power) * (1.0 - kept)
+def _exponent_of_slope(m, power: tl.constexpr):
+    """What power of the room the slope falls by, where f falls by its m-th power.
+
+    By more than m − 1 of a true power: most keys of a crowd are far from its top.
+    """
+    return tl.minimum(_FALL * (m - power) + (power - 1.0), m)
 
 
 @triton.jit
-def _model_at_top(f, slope, room, power: tl.constexpr):
-    """The exponent of the model f ∝ (top − τ)^m, and the room between top and τ."""
-    room = tl.maximum(room, 1e-6)
-    m = slope * power / tl.maximum(f, 1e-30) * room
-    return tl.minimum(tl.maximum(m, power), _MAX_EXPONENT), room
+def _model(f, slope, room, power: tl.constexpr):
+    """How far the root is, by a power that has the first two derivatives of f."""
+    m = tl.minimum(tl.maximum(slope * power / f * tl.maximum(room, 1e-6), power), 64.0)
+    m /= tl.maximum(1.0 - _exponent_of_slope(m, power) / m, 1.0 / 12)
+    return f / slope * (m / power) * (1.0 - tl.exp2(tl.log2(f) / -m))
+
+
+@triton.jit
+def _model_at_top(top, tau, f, slope, n_seen, least, o: tl.constexpr):
+    """The model f ∝ (top − τ)^m beside the largest score, and where f is one.
+
+    It is m, the exponent of the slope, the logarithm of the room between τ and top, and the root.
+    """
+    room = tl.maximum(top - tau, 1e-6)
+    log_room, log_f = log2(room, o.fast), log2(tl.maximum(f, 1e-30), o.fast)
+    log_slope = log2(tl.maximum(slope, 1e-30), o.fast)
+    log_m = log_slope + log_room - log_f + (o.power - 1.0)
+    log_m = tl.minimum(tl.maximum(log_m, o.power - 1.0), _MAX_LOG_EXPONENT)
+    m = exp2(log_m, o.fast)
+    exponent = _exponent_of_slope(m, o.power)
+    if o.power == 2:  # the slope's own slope is no more than the number of keys
+        log_most = log2(tl.maximum(n_seen.to(tl.float32), 1.0), o.fast) + log_room - log_slope
+        exponent = tl.maximum(tl.minimum(exponent, exp2(log_most, o.fast)), 1.0)
+    kept = exp2(-tl.maximum(log_f, 0.0) * exp2(-log_m, o.fast), o.fast)
+    # the largest of n weights is no less than 1/n
+    root = tl.maximum(tl.minimum(tau + room * (1.0 - kept), top - least), tau)
+    return m, exponent, log_room, root
+
+
+@triton.jit
+def _fade(top, tau, model, o: tl.constexpr):
+    """What is left of f and of its slope when τ rises."""
+    m, exponent, log_room, _root = model
+    log_kept = tl.minimum(log2(tl.maximum(top - tau, 1e-30), o.fast) - log_room, 0.0)
+    return exp2(m * log_kept, o.fast), exp2(exponent * log_kept, o.fast)
 
 
 @triton.jit
@@ -180,57 +225,96 @@ def _places(i, blocks, is_edge: tl.constexpr, o: tl.constexpr):
 
 
 @triton.jit
-def _scan(state, q, given, marks, first, last, is_edge: tl.constexpr, o: tl.constexpr):
-    """The largest scores, the guess of τ, f and its slope, after two blocks of keys at a time."""
+def _scan(
+    state, q, given, found, n_before, first, last, is_edge: tl.constexpr, o: tl.constexpr
+):
+    """The state after two blocks of keys at a time: the largest scores, τ, f and its slope there.
+
+    A block that is less than a margin below τ is listed by each of its queries while there is room,
+    and marked if there is none.
+    """
     STAGES: tl.constexpr = 1 if is_edge else o.stages
-    top, tau, f, slope = state
+    top, tau, f, slope, count = state
+    marks, peaks, blocks = found
     factor = given[7]
-    least = tl.rsqrt(given[8].to(tl.float32))  # the largest of n weights is no less than 1/n
+    least = tl.rsqrt(given[8].to(tl.float32))
     for j in tl.range(first, last, 2, num_stages=STAGES):
         places = j * o.keys + tl.arange(0, 2 * o.keys)
         _k, r = _read_keys(q, given, places, is_edge, o)
-        highest = tl.reduce(r, 1, _max_or_nan)
-        # τ is no less than the top less one; the model takes f there
-        raised = tl.maximum(tau, highest * factor - 1.0)
-        m, room = _model_at_top(f, slope, top * factor - tau, o.power)
-        log_kept = tl.log2(tl.maximum(1.0 - (raised - tau) / room, 1e-30))
+        halves = tl.reduce(tl.reshape(r, [o.queries, 2, o.keys]), 2, _max_or_nan)
+        left, right = tl.split(halves)
+        highest = tl.maximum(left, right, propagate_nan=tl.PropagateNan.ALL)
+        # τ is no less than the top less one
+        n_seen = (n_before + j - first) * o.keys
+        model = _model_at_top(top * factor, tau, f, slope, n_seen, least, o)
+        tau = tl.maximum(model[3], highest * factor - 1.0)
+        of_f, of_slope = _fade(top * factor, tau, model, o)
         top = tl.maximum(top, highest, propagate_nan=tl.PropagateNan.ALL)
-        p, d = _terms(tl.maximum(r * factor - raised[:, None], 0.0), o.power)
-        f = f * tl.exp2(m * log_kept) + tl.sum(p, 1)
-        slope = slope * tl.exp2((m - 1.0) * log_kept) + tl.sum(d, 1)
-        is_live = highest * factor > raised - _MARGIN
-        tl.store(marks + j + tl.zeros_like(given[2]), 1, mask=is_live)
-        tl.store(marks + j + 1 + tl.zeros_like(given[2]), 1, mask=is_live)
-        # and τ to where f is one
-        m, room = _model_at_top(f, slope, top * factor - raised, o.power)
-        total = tl.maximum(f, 1.0)
-        kept = tl.exp2(tl.log2(total) / -m)
-        tau = tl.minimum(raised + room * (1.0 - kept), top * factor - least)
-        tau = tl.maximum(tau, -1e30)
-        slope /= total * kept
-        f = tl.minimum(f, 1.0)
-    return top, tau, f, slope
+        p, d = _terms(_scaled_excess(r, factor, tau[:, None], o), o.power)
+        f = f * of_f + tl.sum(p, 1)
+        slope = slope * of_slope + tl.sum(d, 1)
+        if not is_edge:
+            count = _note(found, count, j, left * factor, tau, o)
+            count = _note(found, count, j + 1, right * factor, tau, o)
+    return top, tau, f, slope, count
 
 
 @triton.jit
-def _add_sums(
-    sums, q, given, blocks, marks, origin, tau, count,
-    is_edge: tl.constexpr, is_marked: tl.constexpr, o: tl.constexpr,
-):  # fmt: skip
-    """p and d of more keys, added to those of keys at the same places of their blocks.
+def _note(found, count, j, peak, tau, o: tl.constexpr):
+    """Lists or marks block ``j`` of keys for queries with a score there that may be above τ."""
+    marks, peaks, blocks = found
+    is_near = peak > tau - _MARGIN
+    is_listed = is_near & (count < _LISTED)
+    at = tl.arange(0, o.queries) * _LISTED + count
+    _put(peaks + at, peak, is_listed, o)
+    _put(blocks + at, j + tl.zeros_like(count), is_listed, o)
+    _mark(marks + j, is_near & (count >= _LISTED), o)
+    return count + is_near.to(tl.int32)
 
-    Blocks that have a weight are marked if ``is_marked``.
-    """
+
+@triton.jit
+def _put(at, x, is_put, o: tl.constexpr):
+    """Stores words by the threads that have them; a store of Triton's would exchange them first."""
+    if o.fast:
+        tl.inline_asm_elementwise(
+            "{.reg .pred p; setp.ne.s32 p, $3, 0; @p st.global.b32 [$1], $2; mov.b32 $0, 0;}",
+            "=r,l,r,r",
+            [at.to(tl.int64), x.to(tl.int32, bitcast=True), is_put.to(tl.int32)],
+            tl.int32,
+            is_pure=False,
+            pack=1,
+        )
+    else:
+        tl.store(at, x, mask=is_put)
+
+
+@triton.jit
+def _mark(at, is_marked, o: tl.constexpr):
+    """Stores 1 at a byte where that is true of a thread; see :func:`_put`."""
+    if o.fast:
+        tl.inline_asm_elementwise(
+            "{.reg .pred p; setp.ne.s32 p, $2, 0; @p st.global.b8 [$1], 1; mov.b32 $0, 0;}",
+            "=r,l,r",
+            [at.to(tl.int64), is_marked.to(tl.int32)],
+            tl.int32,
+            is_pure=False,
+            pack=1,
+        )
+    else:
+        tl.store(at + tl.zeros_like(is_marked.to(tl.int32)), 1, mask=is_marked)
+
+
+@triton.jit
+def _add_sums(sums, q, given, blocks, origin, tau, count, is_edge: tl.constexpr, o: tl.constexpr):
+    """p and d of more keys, added to those of keys at the same places of their blocks."""
     STAGES: tl.constexpr = 1 if is_edge else o.stages
     f, slope = sums
     for i in tl.range(0, count, num_stages=STAGES):
-        j, places = _places(i, blocks, is_edge, o)
+        _j, places = _places(i, blocks, is_edge, o)
         _k, r = _read_keys(q, given, places, is_edge, o)
         p, d = _terms(_excess(r, given[7], origin[:, None], tau[:, None], o), o.power)
-        f += p
-        slope += d
-        if is_marked:
-            tl.store(marks + j + tl.zeros_like(given[2]), 1, mask=tl.sum(d, 1) > 0)
+        f += tl.sum(tl.reshape(p, [o.queries, o.keys // 8, 8]), 1)
+        slope += tl.sum(tl.reshape(d, [o.queries, o.keys // 8, 8]), 1)
     return f, slope
 
 
@@ -238,20 +322,19 @@ def _add_sums(
 def _add_outputs(
     sums, q, given, blocks, marks, origin, tau, count, is_edge: tl.constexpr, o: tl.constexpr
 ):
-    """Σpv, Σp and Σd with those of more keys, which are marked if they have a weight."""
+    """Σpv and Σp with those of more keys, whose blocks are marked if they have a weight."""
     STAGES: tl.constexpr = 1 if is_edge else o.stages
-    acc, mass, slope = sums
+    acc, mass = sums
     for i in tl.range(0, count, num_stages=STAGES):
         j, places = _places(i, blocks, is_edge, o)
         _k, r = _read_keys(q, given, places, is_edge, o)
-        p, d = _terms(_excess(r, given[7], origin[:, None], tau[:, None], o), o.power)
+        p, _d = _terms(_excess(r, given[7], origin[:, None], tau[:, None], o), o.power)
         v = _read_values(given, places, is_edge, o)
         acc = tl.dot(p.to(v.dtype), v, acc, input_precision=o.precision)
-        part = tl.sum(d, 1)
-        mass += tl.sum(p, 1)
-        slope += part
-        tl.store(marks + j + tl.zeros_like(given[2]), 1, mask=part > 0)
-    return acc, mass, slope
+        part = tl.sum(p, 1)
+        mass += part
+        _mark(marks + j, part > 0, o)
+    return acc, mass
 
 
 @triton.jit
@@ -260,18 +343,6 @@ def _append(live, is_live, j):
     flags = is_live.to(tl.int32)
     tl.store(live + tl.cumsum(flags, 0) - 1, j, mask=is_live)
     return tl.sum(flags, 0)
-
-
-@triton.jit
-def _list(live, marks, first, last):
-    """Writes the marked blocks from ``first`` to ``last`` behind one another; their number."""
-    tl.debug_barrier()
-    count = 0
-    for base in range(first, last, _CHUNK):
-        j = base + tl.arange(0, _CHUNK)
-        count += _append(live + count, tl.load(marks + j, mask=j < last, other=0) != 0, j)
-    tl.debug_barrier()  # all threads read what some of them wrote
-    return count
 
 
 @triton.jit
@@ -285,15 +356,31 @@ def _fill(marks, first, last, x: tl.constexpr):
 
 
 @triton.jit
-def _turned(index, n_items):
-    """The item with an index: every other round of programs takes its items in reverse.
+def _list(live, marks, picks, first, last):
+    """Writes the blocks that are marked or picked behind one another; their number."""
+    tl.debug_barrier()
+    count = 0
+    for base in range(first, last, _CHUNK):
+        j = base + tl.arange(0, _CHUNK)
+        found = tl.load(marks + j, mask=j < last, other=0)
+        found |= tl.load(picks + j, mask=j < last, other=0)
+        count += _append(live + count, found != 0, j)
+    tl.debug_barrier()  # all threads read what some of them wrote
+    return count
 
-    Items become shorter, so that the programs' sums of them are more alike.
-    """
-    n_programs = tl.num_programs(0)
-    begin = index // n_programs * n_programs
-    is_turned = (index // n_programs % 2 == 1) & (begin + n_programs <= n_items)
-    return tl.where(is_turned, 2 * begin + n_programs - 1 - index, index)
+
+@triton.jit
+def _list_above(live, found, picks, count, level, first, last, o: tl.constexpr):
+    """Lists the blocks with a score above ``level``, of those that the scan has noted."""
+    marks, peaks, blocks = found
+    _fill(picks, first, last, 0)
+    i = tl.arange(0, _LISTED)[None, :]
+    at = tl.arange(0, o.queries)[:, None] * _LISTED + i
+    is_noted = i < count[:, None]
+    is_above = tl.load(peaks + at, mask=is_noted, other=float("-inf")) > level[:, None]
+    j = tl.load(blocks + at, mask=is_noted, other=0)
+    tl.store(picks + j, tl.full([o.queries, _LISTED], 1, tl.int8), mask=is_above)
+    return _list(live, marks, picks, first, last)
 
 
 @triton.jit
@@ -322,7 +409,7 @@ def _take(
 @triton.jit(do_not_specialize=_SIZES, do_not_specialize_on_alignment=_SPANS)
 def attention_forward(
     query, key, value, starts, ends, levels, mask, mask_starts, slopes, scales,
-    out, taus, origins, words, live, marks,
+    out, taus, origins, words, live, taken, marks, peaks, noted_blocks,
     scale, n, n_keys, groups, n_words, n_items, n_heads, n_scratch, mask_stride, tolerance,
     o: tl.constexpr,
 ):  # fmt: skip
@@ -331,11 +418,16 @@ def attention_forward(
     ``tolerance`` is a bound of the square of the last step, in units in which the weights' sum
     changes by as much; about a third of it is left of that sum's distance from one.
     """
-    live += tl.program_id(0).to(tl.int64) * n_scratch
-    marks += tl.program_id(0).to(tl.int64) * n_scratch
+    program = tl.program_id(0).to(tl.int64)
+    live += program * n_scratch
+    marks += program * 2 * n_scratch
+    picks = marks + n_scratch
+    noted = program * o.queries * _LISTED
+    found = marks, peaks + noted, noted_blocks + noted
     n_blocks = n_items // n_heads
-    for index in range(tl.program_id(0), n_items, tl.num_programs(0)):
-        item = _turned(index, n_items)
+    item = tl.program_id(0)
+    while item < n_items:
+        following = tl.atomic_add(taken, 1) + tl.num_programs(0)
         head = (item % n_heads).to(tl.int64)
         _by_head, factor, bias = _load_bias(
             mask, mask_starts, mask_stride, slopes, scales, scale, head, o
@@ -346,41 +438,43 @@ def attention_forward(
         )  # fmt: skip
         low, high, inner_low, inner_high = interval
         n_edges = inner_low - low + high - inner_high
-        _fill(marks, low, high + 1, 0)
-
+        _fill(marks, low, high, 0)
         zero = tl.zeros([o.queries], tl.float32)
-        state = zero + float("-inf"), zero - 1e30, zero, zero
-        state = _scan(state, q, given, marks, low, inner_low, True, o)
-        state = _scan(state, q, given, marks, inner_high, high, True, o)
-        top, tau, _, slope = _scan(state, q, given, marks, inner_low, inner_high, False, o)
-        count = _list(live, marks, inner_low, inner_high)
+        state = zero + float("-inf"), zero - 1e30, zero, zero, zero.to(tl.int32)
+        state = _scan(state, q, given, found, 0, low, inner_low, True, o)
+        state = _scan(state, q, given, found, inner_low - low, inner_high, high, True, o)
+        state = _scan(state, q, given, found, n_edges, inner_low, inner_high, False, o)
+        top, tau, f, slope, n_noted = state
         # rows with NaN or ∞ are NaN, and those that see nothing are zero
         peak = top * factor
         is_dead = peak == float("-inf")
         is_usual = (peak < float("inf")) & (~is_dead)
+        model = _model_at_top(peak, tau, f, slope, (high - low) * o.keys, 0.0, o)
+        root = model[3]
+        _, of_slope = _fade(peak, root, model, o)
+        slope = tl.where(is_usual, slope * of_slope, 1.0)
         peak = tl.where(is_usual, peak, 0.0)
+        tau = tl.where(is_usual, tl.minimum(root, peak), 0.0)
+        least = tau - _MARGIN
+        count = _list_above(live, found, picks, n_noted, least, inner_low, inner_high, o)
         origin = tl.where(is_usual, top, 0.0)
+        slack = _SLACK * (tl.abs(peak) + 1.0)
         level = peak if o.is_exact else zero  # what τ is counted from
-        tau = tl.where(is_usual, tau - level, 0.0)
-        covered = tau - _MARGIN + _SLACK * (tl.abs(peak) + 1.0)
+        tau -= level
+        covered = tau - _MARGIN + slack
         # rather too low than too high: then the root has no other blocks than τ
-        lower = _LOWER / tl.maximum(slope * o.power, 1.0)
-        tau -= tl.where(is_usual, lower, 0.0)
         bound = peak - level - 1.0
+        tau = tl.maximum(tau - _LOWER / tl.maximum(slope * o.power, 1.0), bound)
         steps, longest = 0, 1e30
         # for α = 2, d jumps at keys between τ and the root, so that none may be left
         least_step = tolerance if o.power == 2 else 1e-3 * tolerance
+        is_short = count < 0
+        is_whole = is_short
         while (steps < _MAX_STEPS) & (longest > least_step):
-            tile = tl.zeros([o.queries, o.keys], tl.float32)
+            tile = tl.zeros([o.queries, 8], tl.float32)
             sums = tile, tile
-            sums = _add_sums(sums, q, given, blocks, marks, origin, tau, n_edges, True, False, o)
-            # a loop of its own: one that may mark is slower where it does not
-            has_marks = count < inner_high - inner_low
-            if has_marks:
-                _fill(marks, low, high, 0)
-                sums = _add_sums(sums, q, given, blocks, marks, origin, tau, count, False, True, o)
-            else:
-                sums = _add_sums(sums, q, given, blocks, marks, origin, tau, count, False, False, o)
+            sums = _add_sums(sums, q, given, blocks, origin, tau, n_edges, True, o)
+            sums = _add_sums(sums, q, given, blocks, origin, tau, count, False, o)
             f, slope = tl.sum(sums[0], 1), tl.sum(sums[1], 1)
             is_high = is_usual & (f < 1.0)
             has_weight = f > 0
@@ -388,7 +482,7 @@ def attention_forward(
             root = tl.sqrt(f)
             newton = (root - 1.0) * root / slope if o.power == 2 else (f - 1.0) / slope
             bound = tl.maximum(bound, tl.where(has_weight, tau + newton, bound))
-            guess = tl.maximum(tau + _model(f, slope, o.power), bound)
+            guess = tl.maximum(tau + _model(f, slope, peak - level - tau, o.power), bound)
             # beyond the root, keys that no sum has seen may lie just below τ
             is_guess = has_weight & (~is_high) & (steps < o.max_guesses)
             guess = tl.where(is_guess, guess, bound)
@@ -396,30 +490,28 @@ def attention_forward(
             tau += moved
             reach = tl.maximum(slope * slope, tl.where(is_high, n_keys.to(tl.float32), 0.0))
             longest = tl.max(moved * moved * reach, 0)
-            if has_marks:
-                is_short = is_usual & (bound < covered) & (steps == 0)
-                if tl.max(is_short.to(tl.int32), 0) != 0:
-                    _fill(marks, low, high, 1)
-                    count = _list(live, marks, inner_low, inner_high)
-                    longest = 1e30
-                elif tl.max(is_high.to(tl.int32), 0) == 0:
-                    count = _list(live, marks, inner_low, inner_high)
+            is_short = tl.max((is_usual & (bound < covered)).to(tl.int32), 0) != 0
+            if is_short & (~is_whole):
+                _fill(picks, inner_low, inner_high, 1)
+                count = _list(live, marks, picks, inner_low, inner_high)
+                is_whole, longest = is_short, 1e30
             steps += 1
 
+        if not is_short:
+            least = bound + level - slack
+            count = _list_above(live, found, picks, n_noted, least, inner_low, inner_high, o)
         _fill(marks, low, high, 0)
         acc, mass, longest = tl.zeros([o.queries, o.value_padded], tl.float32), zero, 1e30
         for _ in range(_MAX_OUTPUTS):
             if longest > tolerance / 3 + _NOISE:
-                part = tl.zeros([o.queries, o.value_padded], tl.float32), zero, zero
+                part = tl.zeros([o.queries, o.value_padded], tl.float32), zero
                 part = _add_outputs(part, q, given, blocks, marks, origin, tau, n_edges, True, o)
-                acc, mass, slope = _add_outputs(
+                acc, mass = _add_outputs(
                     part, q, given, blocks, marks, origin, tau, count, False, o
                 )
-                has_weight = is_usual & (slope > 0)
-                mass = tl.where(has_weight, mass, 1.0)
-                slope = tl.where(has_weight, slope, 1.0)
+                mass = tl.where(is_usual & (mass > 0), mass, 1.0)
                 # for α = 2 Newton's step is exact, since no key is left between τ and the root
-                tau += _model(mass, slope, o.power) if o.power == 2 else (mass - 1.0) / slope
+                tau += (mass - 1.0) / (slope * o.power)
                 longest = tl.max(tl.abs(mass - 1.0), 0)
         acc /= mass[:, None]
         tl.debug_barrier()
@@ -438,6 +530,7 @@ def attention_forward(
         at = out + head * n * o.value_width + rows[:, None] * o.value_width + e[None, :]
         is_inside = is_inside[:, None] & (e < o.value_width)[None, :]
         tl.store(at, (acc + poison[:, None]).to(out.dtype.element_ty), mask=is_inside)
+        item = following
 
 
 @triton.jit
@@ -465,19 +558,20 @@ def _add_query_gradients(
 @triton.jit(do_not_specialize=_SIZES, do_not_specialize_on_alignment=_SPANS)
 def attention_query_gradient(
     query, key, value, upstream, out, starts, ends, levels, mask, mask_starts, slopes, scales,
-    taus, origins, words, live, means, by_query, by_scale,
+    taus, origins, words, live, taken, means, by_query, by_scale,
     scale, n, n_keys, groups, n_words, n_items, n_heads, n_scratch, mask_stride,
     o: tl.constexpr,
 ):  # fmt: skip
-    """The gradients of queries and of the scale, and Δ = ⟨d, g⟩/⟨d, 1⟩ of each, g = dO Vᵀ.
+    """The gradients of queries and of the scale, and τ and Δ = ⟨d, g⟩/⟨d, 1⟩ of each, g = dO Vᵀ.
 
     With g counted from ⟨dO, out⟩, which is near Δ, one pass does: Σ d (g − Δ) k is a difference of
     two sums that are hardly larger than it.
     """
     live += tl.program_id(0).to(tl.int64) * n_scratch
     n_blocks = n_items // n_heads
-    for index in range(tl.program_id(0), n_items, tl.num_programs(0)):
-        item = _turned(index, n_items)
+    item = tl.program_id(0)
+    while item < n_items:
+        following = tl.atomic_add(taken, 1) + tl.num_programs(0)
         head = (item % n_heads).to(tl.int64)
         by_head, factor, bias = _load_bias(
             mask, mask_starts, mask_stride, slopes, scales, scale, head, o
@@ -510,7 +604,9 @@ def attention_query_gradient(
             sums, q, d_out, level, given, blocks, origin, tau, count, False, o
         )
         mean = along / tl.where(weight > 0, weight, 1.0) + tl.where(tau == tau, 0.0, float("nan"))
-        tl.store(means + head * n + rows, level + mean, mask=is_inside)
+        pair = tl.join(tau, level + mean)
+        at = means + 2 * (head * n + rows)[:, None] + tl.arange(0, 2)[None, :]
+        tl.store(at, pair, mask=is_inside[:, None])
         found = along_keys - mean[:, None] * mean_key
         if o.has_scales:
             along = tl.sum(found * q.to(tl.float32), 1)
@@ -520,11 +616,12 @@ def attention_query_gradient(
         at = by_query + head * n * o.width + rows[:, None] * o.width + e[None, :]
         is_inside = is_inside[:, None] & (e < o.width)[None, :]
         tl.store(at, found.to(by_query.dtype.element_ty), mask=is_inside)
+        item = following
 
 
 @triton.jit
 def _add_key_gradients(
-    sums, query, k, v, upstream, live, starts, ends, levels, taus, origins, means, places, inside,
+    sums, query, k, v, upstream, live, starts, ends, levels, origins, means, places, inside,
     bias, factor, n, count, is_edge: tl.constexpr, o: tl.constexpr,
 ):  # fmt: skip
     """Σ d (g − Δ) q and Σ p dO, with those of more queries of a head."""
@@ -545,11 +642,11 @@ def _add_key_gradients(
             start, end = tl.load(starts + rows), tl.load(ends + rows)
             is_seen = (places[:, None] >= start[None, :]) & (places[:, None] < end[None, :])
             r = tl.where(is_seen & is_inside[None, :], r, float("-inf"))
-        tau = tl.load(taus + rows)
+        tau, mean = tl.split(tl.load(means + 2 * rows[:, None] + tl.arange(0, 2)[None, :]))
         origin = tl.load(origins + rows) if o.is_exact else tau
         p, d = _terms(_excess(r, factor, origin[None, :], tau[None, :], o), o.power)
         by_value = tl.dot(p.to(d_out.dtype), d_out, by_value, input_precision=o.precision)
-        g = d * (g - tl.load(means + rows)[None, :])
+        g = d * (g - mean[None, :])
         by_key = tl.dot(g.to(q.dtype), q, by_key, input_precision=o.precision)
     return by_key, by_value
 
@@ -557,7 +654,7 @@ def _add_key_gradients(
 @triton.jit(do_not_specialize=_SIZES, do_not_specialize_on_alignment=_SPANS)
 def attention_key_gradient(
     query, key, value, upstream, starts, ends, levels, mask, mask_starts, slopes, scales,
-    taus, origins, words, live, means, by_key, by_value,
+    taus, origins, words, live, taken, means, by_key, by_value,
     scale, n, n_keys, groups, n_words, n_items, n_key_heads, n_query_blocks, n_scratch,
     mask_stride, o: tl.constexpr,
 ):  # fmt: skip
@@ -565,8 +662,9 @@ def attention_key_gradient(
     live += tl.program_id(0).to(tl.int64) * n_scratch
     width: tl.constexpr = o.width
     value_width: tl.constexpr = o.value_width
-    for index in range(tl.program_id(0), n_items, tl.num_programs(0)):
-        item = _turned(index, n_items)
+    item = tl.program_id(0)
+    while item < n_items:
+        following = tl.atomic_add(taken, 1) + tl.num_programs(0)
         # the first keys first: where attention is causal, most queries see them
         block, key_head = o.pair * (item // n_key_heads), (item % n_key_heads).to(tl.int64)
         places = block * o.keys + tl.arange(0, o.pair * o.keys)
@@ -605,12 +703,12 @@ def attention_key_gradient(
                 sums = tl.zeros_like(by_k), by_v
             sums = _add_key_gradients(
                 sums, query_rows, k, v, up_rows, live + n_query_blocks, starts, ends, levels,
-                taus + head * n, origins + head * n, means + head * n, places, inside,
+                origins + head * n, means + 2 * head * n, places, inside,
                 bias, factor, n, n_edges, True, o,
             )  # fmt: skip
             sums = _add_key_gradients(
                 sums, query_rows, k, v, up_rows, live, starts, ends, levels,
-                taus + head * n, origins + head * n, means + head * n, places, inside,
+                origins + head * n, means + 2 * head * n, places, inside,
                 bias, factor, n, n_inner, False, o,
             )  # fmt: skip
             by_v = sums[1]
@@ -624,3 +722,4 @@ def attention_key_gradient(
         at = by_value + key_head * n_keys * value_width + inside[:, None] * value_width + f[None, :]
         found = by_v.to(by_value.dtype.element_ty)
         tl.store(at, found, mask=is_inside & (f < value_width)[None, :])
+        item = following
