@@ -28,7 +28,7 @@ def walk(*shape):
 
 
 @pytest.mark.parametrize("keys", [draw, walk], ids=["random", "walk"])
-@pytest.mark.parametrize("alpha", [1.1, 1.5, 2.0, "heads"])
+@pytest.mark.parametrize("alpha", [1.0, 1.1, 1.5, 2.0, "heads"])
 def test_pages_have_the_result_of_all_keys(keys, alpha):
     alpha = torch.tensor([1.4, 1.5, 1.7, 2.0], dtype=F64) if alpha == "heads" else alpha
     q, k, v = 2 * draw(2, 4, 3, 8), keys(2, 2, 700, 8), draw(2, 2, 700, 5)
@@ -105,6 +105,25 @@ def test_pages_in_other_shapes_and_dtypes():
     assert (empty.attend(q).output == 0).all()
     assert math.isnan(KeyPages(k * math.nan, v).attend(q).output[0, 0, 0])
     assert repr(empty) == "KeyPages of 0 keys in 0 pages of 64"
+
+
+@pytest.mark.parametrize("most", [1, 1000])
+def test_pages_are_gathered_for_a_few_queries_at_once(monkeypatch, most):
+    q, k, v = draw(2, 7, 8), walk(2, 300, 8), draw(2, 300, 3)
+    cache = KeyPages(k, v, 8)
+    expected = cache.attend(q, is_causal=True)
+    monkeypatch.setattr("fitzpatrick.torch._pages._MAX_ENTRIES", most)
+    found = cache.attend(q, is_causal=True)
+    torch.testing.assert_close(found.output, expected.output, **CLOSE)
+
+
+def test_every_page_is_read_at_order_one():
+    """Also if that is the order of one head alone."""
+    q, k, v = draw(2, 1, 8), walk(2, 50, 8), draw(2, 50, 3)
+    alpha = torch.tensor([1.0, 2.0], dtype=F64)
+    output, pages_read = KeyPages(k, v, 2).attend(5 * q, alpha=alpha)
+    torch.testing.assert_close(output, F.entmax_attention(5 * q, k, v, alpha=alpha), **CLOSE)
+    assert pages_read[0] == 25 > pages_read[1]
 
 
 def test_pages_without_a_bound_are_read():
