@@ -342,10 +342,9 @@ def test_registration_with_huggingface(monkeypatch):
     module.is_causal, module.num_key_value_groups = True, 2
     for name, alpha in (("entmax", 1.5), ("sparse", 2.0)):
         function, options = attention[name], {"alpha": alpha, "enable_gqa": True}
-        # the last five of seven tokens, the last one alone, all of them with a mask
+        # the first five tokens of a static cache, the last one alone, all of them with a mask
         out, weights = function(module, q, k, v, None, scaling=0.3, dropout=0.0)
-        causal = {"is_causal": True, "query_offset": 2}
-        expected = F.entmax_attention(q, k, v, scale=0.3, **causal, **options)
+        expected = F.entmax_attention(q, k, v, scale=0.3, is_causal=True, **options)
         assert torch.equal(out, expected.transpose(1, 2))
         assert weights is None
         out, weights = function(module, q[:, :, -1:], k, v, None, output_attentions=True)
@@ -356,8 +355,17 @@ def test_registration_with_huggingface(monkeypatch):
         out, _ = function(module, q, k, v, mask, is_causal=False)
         expected = F.entmax_attention(q, k, v, mask[..., :7], **options)
         assert torch.equal(out, expected.transpose(1, 2))
-        with pytest.raises(NotImplementedError, match="no softcap"):
-            function(module, q, k, v, None, softcap=30.0)
+        bias = draw(1, 4, 5, 9)
+        out, _ = function(module, q, k, v, mask, position_bias=bias)
+        both = torch.where(mask, bias, -math.inf)[..., :7]
+        expected = F.entmax_attention(q, k, v, both, **options)
+        torch.testing.assert_close(out, expected.transpose(1, 2), **CLOSE)
+        out, _ = function(module, q, k, v, None, position_bias=bias)
+        expected = F.entmax_attention(q, k, v, bias[..., :7], is_causal=True, **options)
+        assert torch.equal(out, expected.transpose(1, 2))
+        for name in ("softcap", "s_aux", "sinks"):
+            with pytest.raises(NotImplementedError, match=f"no {name}"):
+                function(module, q, k, v, None, **{name: 30.0})
 
 
 def test_weights_are_those_after_dropout():

@@ -3,6 +3,7 @@
 import functools
 import importlib
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -50,15 +51,13 @@ def _as_kept(
     return shaped.reshape(shape)
 
 
-def _merge(one: Tensor | None, other: Tensor | None) -> Tensor | None:
-    """Both masks: boolean ones as one boolean, else as numbers that are added to the scores."""
-    if one is None or other is None:
-        return other if one is None else one
-    if other.dtype == torch.bool:
-        one, other = other, one
-    if one.dtype != torch.bool:
-        return one + other
-    return one & other if other.dtype == torch.bool else torch.where(one, other, -math.inf)
+def _merge(*masks: Tensor | None) -> Tensor | None:
+    """All masks: boolean ones as one boolean, else as numbers that are added to the scores."""
+    given = [x for x in masks if x is not None]
+    if all(x.dtype == torch.bool for x in given):
+        return functools.reduce(operator.and_, given) if given else None
+    hidden = [torch.where(x, 0.0, -math.inf) if x.dtype == torch.bool else x for x in given]
+    return functools.reduce(operator.add, hidden)
 
 
 class SparseAttention(nn.MultiheadAttention):
@@ -229,24 +228,25 @@ def _huggingface_attention(
     dropout: float = 0.0,
     scaling: float | None = None,
     is_causal: bool | None = None,
+    position_bias: Tensor | None = None,
     *,
     alpha: float | Tensor = 1.5,
     **others: Any,
 ) -> tuple[Tensor, Tensor | None]:
     """Attention as Hugging Face's models call it: the output (N, L, heads, D), and weights."""
-    for name in ("softcap", "s_aux"):  # a cap of the scores, and learned sinks
+    for name in ("softcap", "s_aux", "sinks"):  # a cap of the scores, and learned sinks
         if others.get(name) is not None:
             raise NotImplementedError(f"entmax attention has no {name}, which this model asks for")
     if is_causal is None:
         is_causal = bool(getattr(module, "is_causal", True))
     n, n_keys = query.shape[-2], key.shape[-2]
-    if attention_mask is not None:
-        attention_mask = attention_mask[..., :n_keys]  # a static cache may have room for more
+    # a static cache may have room for more keys, which a mask or causality hides
+    masks = (x if x is None else x[..., :n_keys] for x in (attention_mask, position_bias))
     out, weights = _attend(
         query,
         key,
         value,
-        attention_mask,
+        _merge(*masks),
         bool(others.get("output_attentions")),
         dropout_p=dropout,
         # a mask that is given has it all; one query is the last of a cache
@@ -254,7 +254,6 @@ def _huggingface_attention(
         scale=scaling,
         enable_gqa=query.shape[1] != key.shape[1],
         alpha=alpha,
-        query_offset=n_keys - n,
     )
     return out.transpose(1, 2).contiguous(), weights
 
