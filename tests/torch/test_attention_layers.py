@@ -308,6 +308,34 @@ def test_an_encoder_layer_of_pytorchs_stays_sparse():
         torch.testing.assert_close(encoder(x), trained.detach(), **CLOSE)
 
 
+@pytest.mark.filterwarnings("ignore:.*nested tensors is in prototype")
+def test_an_encoder_of_pytorchs_that_makes_nested_tensors():
+    """It decides that when it is built, from the layer that is there then."""
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True)
+    encoder = torch.nn.TransformerEncoder(layer, 1).eval()
+    encoder.layers[0].self_attn = SparseAttention(8, 2, batch_first=True)
+    x, padding = torch.ones(2, 5, 8), torch.arange(5) >= torch.tensor([[5], [3]])
+    with torch.no_grad():
+        with pytest.raises(TypeError, match="if its use_nested_tensor is False"):
+            encoder(x, src_key_padding_mask=padding)
+        encoder.use_nested_tensor = False
+        assert encoder(x, src_key_padding_mask=padding).shape == x.shape
+
+
+def test_parameters_are_made_and_drawn_as_pytorchs():
+    """On the meta device, and anew."""
+    layers = []
+    for kind in (torch.nn.MultiheadAttention, SparseAttention):
+        torch.manual_seed(0)
+        layers.append(kind(8, 2, add_bias_kv=True))
+        layers[-1]._reset_parameters()
+    theirs, ours = (layer.state_dict() for layer in layers)
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=0)
+    with torch.device("meta"):
+        layer = SparseAttention(8, 2, learnable=True)
+    assert all(x.is_meta for x in layer.parameters())
+
+
 def test_the_module_compiles():
     layer = SparseAttention(8, 2, learnable=True, batch_first=True)
     x, learned = draw(2, 6, 8, dtype=torch.float32), [layer.entmax.logit_alpha]
@@ -377,6 +405,6 @@ def test_weights_are_those_after_dropout():
     is_dropped = weights == 0
     assert is_dropped.any()
     torch.testing.assert_close(weights, torch.where(is_dropped, 0.0, 2 * before), **CLOSE)
-    values = layer._project(x, x, x)[2]
+    values = layer._project(x, x, x)[2][:, 0]
     torch.testing.assert_close(out, layer.out_proj(weights @ values), **CLOSE)
     assert "alpha=1" in repr(layer)

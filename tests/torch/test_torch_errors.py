@@ -205,7 +205,11 @@ ERRORS = [
     (ValueError, "between 1 and 2", PAGES.attend, ROW, {"alpha": 3}),
     (ValueError, "scale of shape", PAGES.attend, PAGES.key, {"scale": torch.ones(5)}),
     (ValueError, "2 or 3 axes", LAYER, INPUT[0, 0], INPUT, INPUT),
-    (ValueError, "must have the same batch", LAYER, INPUT, INPUT[:, :2], INPUT[:, :2]),
+    (ValueError, "the width 8", LAYER, INPUT, INPUT[..., :7], INPUT),
+    (ValueError, "as many as query", LAYER, INPUT, INPUT[0], INPUT[0]),
+    (TypeError, "value must be a tensor", LAYER, INPUT, INPUT, None),
+    (ValueError, "key must have the batch axes", LAYER, INPUT, INPUT[:, :2], INPUT[:, :2]),
+    (ValueError, "the length of key", LAYER, INPUT, INPUT, INPUT[:2]),
     (ValueError, r"\(7, 7\) or \(6, 7, 7\), got shape \(4,\)", attend, {"attn_mask": X[0]}),
     # a transposed mask has as many entries, and hides other keys
     (ValueError, r"shape \(3, 7\), got shape \(7", attend, {"key_padding_mask": HIDDEN}),
@@ -213,7 +217,9 @@ ERRORS = [
     (TypeError, "must be boolean, True where", attend, {"key_padding_mask": HIDDEN.T.long()}),
     (ValueError, "strictly between 1 and 2", ft.SparseAttention, 8, 2,
      {"alpha": 2.0, "learnable": True}),
-    (ValueError, "one entry for each of the 2 heads", ft.SparseAttention, 8, 2,
+    (TypeError, "alpha must be a number", ft.SparseAttention, 8, 2,
+     {"alpha": "1.5", "learnable": True}),
+    (ValueError, r"alpha of shape \(3,\) .* to \(2,\), one for each head", ft.SparseAttention, 8, 2,
      {"alpha": torch.full((3,), 1.5)}),
     # sets
     (ValueError, "must be 'l2' or 'kl', got 'l1'", F.soft_rank, X, {"regularization": "l1"}),
