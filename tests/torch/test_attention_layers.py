@@ -28,7 +28,7 @@ def walk(*shape):
 
 
 @pytest.mark.parametrize("keys", [draw, walk], ids=["random", "walk"])
-@pytest.mark.parametrize("alpha", [1.1, 1.5, 2.0, "heads"])
+@pytest.mark.parametrize("alpha", [1.0, 1.1, 1.5, 2.0, "heads"])
 def test_pages_have_the_result_of_all_keys(keys, alpha):
     alpha = torch.tensor([1.4, 1.5, 1.7, 2.0], dtype=F64) if alpha == "heads" else alpha
     q, k, v = 2 * draw(2, 4, 3, 8), keys(2, 2, 700, 8), draw(2, 2, 700, 5)
@@ -105,6 +105,25 @@ def test_pages_in_other_shapes_and_dtypes():
     assert (empty.attend(q).output == 0).all()
     assert math.isnan(KeyPages(k * math.nan, v).attend(q).output[0, 0, 0])
     assert repr(empty) == "KeyPages of 0 keys in 0 pages of 64"
+
+
+@pytest.mark.parametrize("most", [1, 1000])
+def test_pages_are_gathered_for_a_few_queries_at_once(monkeypatch, most):
+    q, k, v = draw(2, 7, 8), walk(2, 300, 8), draw(2, 300, 3)
+    cache = KeyPages(k, v, 8)
+    expected = cache.attend(q, is_causal=True)
+    monkeypatch.setattr("fitzpatrick.torch._pages._MAX_ENTRIES", most)
+    found = cache.attend(q, is_causal=True)
+    torch.testing.assert_close(found.output, expected.output, **CLOSE)
+
+
+def test_every_page_is_read_at_order_one():
+    """Also if that is the order of one head alone."""
+    q, k, v = draw(2, 1, 8), walk(2, 50, 8), draw(2, 50, 3)
+    alpha = torch.tensor([1.0, 2.0], dtype=F64)
+    output, pages_read = KeyPages(k, v, 2).attend(5 * q, alpha=alpha)
+    torch.testing.assert_close(output, F.entmax_attention(5 * q, k, v, alpha=alpha), **CLOSE)
+    assert pages_read[0] == 25 > pages_read[1]
 
 
 def test_pages_without_a_bound_are_read():
@@ -289,6 +308,34 @@ def test_an_encoder_layer_of_pytorchs_stays_sparse():
         torch.testing.assert_close(encoder(x), trained.detach(), **CLOSE)
 
 
+@pytest.mark.filterwarnings("ignore:.*nested tensors is in prototype")
+def test_an_encoder_of_pytorchs_that_makes_nested_tensors():
+    """It decides that when it is built, from the layer that is there then."""
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True)
+    encoder = torch.nn.TransformerEncoder(layer, 1).eval()
+    encoder.layers[0].self_attn = SparseAttention(8, 2, batch_first=True)
+    x, padding = torch.ones(2, 5, 8), torch.arange(5) >= torch.tensor([[5], [3]])
+    with torch.no_grad():
+        with pytest.raises(TypeError, match="if its use_nested_tensor is False"):
+            encoder(x, src_key_padding_mask=padding)
+        encoder.use_nested_tensor = False
+        assert encoder(x, src_key_padding_mask=padding).shape == x.shape
+
+
+def test_parameters_are_made_and_drawn_as_pytorchs():
+    """On the meta device, and anew."""
+    layers = []
+    for kind in (torch.nn.MultiheadAttention, SparseAttention):
+        torch.manual_seed(0)
+        layers.append(kind(8, 2, add_bias_kv=True))
+        layers[-1]._reset_parameters()
+    theirs, ours = (layer.state_dict() for layer in layers)
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=0)
+    with torch.device("meta"):
+        layer = SparseAttention(8, 2, learnable=True)
+    assert all(x.is_meta for x in layer.parameters())
+
+
 def test_the_module_compiles():
     layer = SparseAttention(8, 2, learnable=True, batch_first=True)
     x, learned = draw(2, 6, 8, dtype=torch.float32), [layer.entmax.logit_alpha]
@@ -323,10 +370,9 @@ def test_registration_with_huggingface(monkeypatch):
     module.is_causal, module.num_key_value_groups = True, 2
     for name, alpha in (("entmax", 1.5), ("sparse", 2.0)):
         function, options = attention[name], {"alpha": alpha, "enable_gqa": True}
-        # the last five of seven tokens, the last one alone, all of them with a mask
+        # the first five tokens of a static cache, the last one alone, all of them with a mask
         out, weights = function(module, q, k, v, None, scaling=0.3, dropout=0.0)
-        causal = {"is_causal": True, "query_offset": 2}
-        expected = F.entmax_attention(q, k, v, scale=0.3, **causal, **options)
+        expected = F.entmax_attention(q, k, v, scale=0.3, is_causal=True, **options)
         assert torch.equal(out, expected.transpose(1, 2))
         assert weights is None
         out, weights = function(module, q[:, :, -1:], k, v, None, output_attentions=True)
@@ -337,8 +383,17 @@ def test_registration_with_huggingface(monkeypatch):
         out, _ = function(module, q, k, v, mask, is_causal=False)
         expected = F.entmax_attention(q, k, v, mask[..., :7], **options)
         assert torch.equal(out, expected.transpose(1, 2))
-        with pytest.raises(NotImplementedError, match="no softcap"):
-            function(module, q, k, v, None, softcap=30.0)
+        bias = draw(1, 4, 5, 9)
+        out, _ = function(module, q, k, v, mask, position_bias=bias)
+        both = torch.where(mask, bias, -math.inf)[..., :7]
+        expected = F.entmax_attention(q, k, v, both, **options)
+        torch.testing.assert_close(out, expected.transpose(1, 2), **CLOSE)
+        out, _ = function(module, q, k, v, None, position_bias=bias)
+        expected = F.entmax_attention(q, k, v, bias[..., :7], is_causal=True, **options)
+        assert torch.equal(out, expected.transpose(1, 2))
+        for name in ("softcap", "s_aux", "sinks"):
+            with pytest.raises(NotImplementedError, match=f"no {name}"):
+                function(module, q, k, v, None, **{name: 30.0})
 
 
 def test_weights_are_those_after_dropout():
@@ -350,6 +405,6 @@ def test_weights_are_those_after_dropout():
     is_dropped = weights == 0
     assert is_dropped.any()
     torch.testing.assert_close(weights, torch.where(is_dropped, 0.0, 2 * before), **CLOSE)
-    values = layer._project(x, x, x)[2]
+    values = layer._project(x, x, x)[2][:, 0]
     torch.testing.assert_close(out, layer.out_proj(weights @ values), **CLOSE)
     assert "alpha=1" in repr(layer)

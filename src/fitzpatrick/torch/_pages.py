@@ -8,8 +8,7 @@ has a key with a weight, and the result is that of all keys.
 """
 
 import math
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -25,7 +24,7 @@ __all__ = ["KeyPages", "PagedAttention"]
 
 # How many pages the first τ is of, on a CPU and on a GPU; then the number doubles.
 _FIRST_PAGES = (4, 32)
-# The entries of keys that are gathered at once.
+# The entries of keys and values that are gathered at once.
 _MAX_ENTRIES = 2**26
 
 
@@ -61,20 +60,17 @@ class KeyPages:
     """
 
     def __init__(self, key: Tensor, value: Tensor, page_size: int = 64) -> None:
-        size = arguments.as_integer(page_size, "page_size must be an integer")
-        if size < 1:
-            raise ValueError(f"page_size must be at least 1, got {size}")
-        check_shapes(key, key, value, False)
-        self.page_size = size
+        self.page_size = arguments.as_integer(page_size, "page_size must be an integer")
+        if self.page_size < 1:
+            raise ValueError(f"page_size must be at least 1, got {self.page_size}")
+        _check_pair(key, value)
         self._length = 0
         self._lead = key.shape[:-2]
-        *batches, heads, _, _ = [1, *key.shape]
-        lead = math.prod(batches), heads
-        self._key = key.new_empty(*lead, 0, size, key.shape[-1])  # (B, K, pages, page, E)
-        self._value = value.new_empty(*lead, 0, size, value.shape[-1])
-        # of each page the highest and the lowest entries, and the largest without their signs
-        edges = *lead, 0, 3 * key.shape[-1]
-        self._edges = torch.empty(edges, dtype=working_dtype(key), device=key.device)
+        pages = self._lead.numel(), 0
+        self._key = key.new_empty(*pages, self.page_size, key.shape[-1])  # (heads, pages, page, E)
+        self._value = value.new_empty(*pages, self.page_size, value.shape[-1])
+        # of each page the highest and the lowest entries, (heads, pages, 2E)
+        self._edges = key.new_empty(*pages, 2 * key.shape[-1], dtype=working_dtype(key))
         self.append(key, value)
 
     def __len__(self) -> int:
@@ -90,54 +86,51 @@ class KeyPages:
 
     @property
     def key(self) -> Tensor:
-        """All keys, (…, heads, S, E)."""
+        """All keys, (…, heads, S, E), not to be written to."""
         return self._joined(self._key)
 
     @property
     def value(self) -> Tensor:
-        """All values, (…, heads, S, D)."""
+        """All values, (…, heads, S, D), not to be written to."""
         return self._joined(self._value)
 
     def _joined(self, pages: Tensor) -> Tensor:
-        rows = pages.flatten(2, 3)[:, :, : self._length]
-        return rows.reshape(*self._lead, *rows.shape[2:])
+        rows = pages.flatten(1, 2)[:, : self._length]
+        return rows.reshape(*self._lead, *rows.shape[1:])
 
     @torch.no_grad()
     def append(self, key: Tensor, value: Tensor) -> None:
         """Add keys (…, heads, n, E) and their values at the end."""
-        check_shapes(self.key, key, value, False)
-        if value.shape[-1] != self._value.shape[-1]:
-            raise ValueError(
-                f"value must have the width of the cache, {self._value.shape[-1]}, got "
-                f"{value.shape[-1]}"
-            )
-        start, n, size = self._length, key.shape[-2], self.page_size
-        if n == 0:
-            return
-        self._length += n
-        self._reserve(self.n_pages)
+        _check_pair(key, value)
+        for name, old, new in (("key", self.key, key), ("value", self.value, value)):
+            kinds = [(*x.shape[:-2], x.shape[-1], x.dtype, x.device) for x in (old, new)]
+            if kinds[0] != kinds[1]:
+                shown = [f"{tuple(x.shape)} in {x.dtype} on {x.device}" for x in (old, new)]
+                raise ValueError(
+                    f"{name} must have the heads, the width, the dtype and the device of the "
+                    f"cache, {shown[0]}, got {shown[1]}"
+                )
+        start, size = self._length, self.page_size
+        end = start + key.shape[-2]
+        first, n_pages, room = start // size, -(-end // size), self._key.shape[1]
+        if n_pages > room:  # twice as much, so that many small additions cost no more than one
+            for name in ("_key", "_value", "_edges"):
+                pages = getattr(self, name)
+                more = (0, 0) * (pages.ndim - 2) + (0, max(n_pages - room, room))
+                setattr(self, name, torch.nn.functional.pad(pages, more))
         for pages, rows in ((self._key, key), (self._value, value)):
-            part = pages.flatten(2, 3)[:, :, start : start + n]
+            part = pages.flatten(1, 2)[:, start:end]
             part.copy_(rows.reshape(part.shape))
-        first = start // size
-        touched = self._key[:, :, first : self.n_pages]
-        places = torch.arange(first * size, self.n_pages * size, device=key.device)
-        is_empty = (places >= self._length).reshape(-1, size, 1)
-        low = touched.masked_fill(is_empty, math.inf).amin(-2)
-        high = touched.masked_fill(is_empty, -math.inf).amax(-2)
-        edges = torch.cat([high, low, torch.maximum(low.abs(), high.abs())], -1)
-        self._edges[:, :, first : self.n_pages] = edges
-
-    def _reserve(self, n_pages: int) -> None:
-        """Room for this many pages, twice as many as before if they are not enough."""
-        room = self._key.shape[2]
-        if n_pages <= room:
-            return
-        for name in ("_key", "_value", "_edges"):
-            old = getattr(self, name)
-            new = old.new_empty(*old.shape[:2], max(n_pages, 2 * room), *old.shape[3:])
-            new[:, :, :room] = old
-            setattr(self, name, new)
+        touched = self._key[:, first:n_pages]
+        places = torch.arange(first * size, n_pages * size, device=key.device)
+        is_key = (places < end).reshape(-1, size, 1)
+        touched = torch.where(is_key, touched, touched[:, :, :1]).to(self._edges.dtype)
+        high, low = touched.amax(-2), touched.amin(-2)
+        # sums of as many products as the width have this error, in the bounds and in the scores
+        error = 2 * (key.shape[-1] + 2) * torch.finfo(high.dtype).eps
+        slack = error * torch.maximum(high.abs(), low.abs())
+        self._edges[:, first:n_pages] = torch.cat([high + slack, low - slack], -1)
+        self._length = end
 
     @torch.no_grad()
     def attend(
@@ -154,116 +147,77 @@ class KeyPages:
             query: (…, heads, L, E); the heads may be several for each head of keys.
             is_causal: True if the queries belong to the last L keys, and see none after their own.
             scale: as in :func:`.functional.entmax_attention`.
-            alpha: above 1, where weights are zeros; otherwise as there.
+            alpha: as there. At 1 all keys have a weight, and every page is read.
         """
-        n, n_pages = query.shape[-2], self.n_pages
-        with torch.autocast(query.device.type, enabled=False):  # bounds are of exact products
-            t, numbers = prepare(
-                query, self.key, self.value, None, 0.0, is_causal, scale, True,
-                alpha=alpha, query_offset=len(self) - n,
-            )  # fmt: skip
-            dtype, device, heads = working_dtype(query), query.device, t.query.shape[:3].numel()
-            orders = [numbers.alpha]
-            if t.alpha is not None:  # on a GPU nothing else has looked at them
-                orders = [float(order) for order in t.alpha.aminmax()] if heads else []
-            if wrong := [order for order in orders if not 1 < order <= 2]:
-                raise ValueError(f"alpha must be above 1 and at most 2, got {wrong[0]}")
+        device, dtype = self._key.device, self._edges.dtype
+        with torch.autocast(device.type, enabled=False):  # bounds are of exact products
+            given = query, self.key, self.value
+            t, numbers = prepare(*given, scale=scale, enable_gqa=True, alpha=alpha)
+            n, groups = query.shape[-2], t.query.shape[2]
             factor = numbers.scale if t.scale is None else t.scale[..., None, None].to(dtype)
-            scaled = t.query.to(dtype) * factor
-            ends = torch.full((n,), len(self), device=device) if t.span is None else t.span[2]
-            ends = ends.repeat(heads)
-            key_heads = torch.arange(self._key.shape[:2].numel(), device=device)
-            search = _Search(
-                self._key.flatten(0, 1),
-                self._value.flatten(0, 1),
-                key_heads.repeat_interleave(t.query.shape[2] * n),
-                scaled.flatten(0, -2),
-                ends,
-                None if t.alpha is None else t.alpha.flatten().repeat_interleave(n),
-                link_of(t, numbers),
-            )
-            bounds = self._bounds(scaled.flatten(2, 3)).reshape(heads * n, n_pages)
-            firsts = torch.arange(n_pages, device=device) * self.page_size
-            output, counts = search.run(bounds.masked_fill(firsts >= ends[:, None], -math.inf))
+            scaled = (t.query.to(dtype) * factor).flatten(0, 1).flatten(1, 2)
+            # what no score of a page exceeds
+            signs = torch.cat([scaled.clamp(min=0), scaled.clamp(max=0)], -1)
+            bounds = signs @ self._edges[:, : self.n_pages].mT
+            heads = torch.arange(len(scaled), device=device).repeat_interleave(groups * n)
+            ends = len(self) + is_causal * torch.arange(1 - n, 1, device=device)
+            ends = ends.clamp(min=0).repeat(len(scaled) * groups)
+            orders = None if t.alpha is None else t.alpha.flatten().repeat_interleave(n)
+            rows = scaled.flatten(0, 1), bounds.flatten(0, 1), heads, ends, orders
+            output, counts = self._search(*rows, link_of(t, numbers))
         shape = query.shape[:-1]
         output = output.to(query.dtype).reshape(*shape, self._value.shape[-1])
         return PagedAttention(output, counts.reshape(shape))
 
-    def _bounds(self, query: Tensor) -> Tensor:
-        """What no score of a page exceeds, as it is computed: (B, K, queries, pages)."""
-        # sums of as many products as the width have this error, here and in the scores
-        error = 2 * (query.shape[-1] + 2) * torch.finfo(query.dtype).eps
-        parts = query.clamp(min=0), query.clamp(max=0), error * query.abs()
-        bounds: Tensor = torch.cat(parts, -1) @ self._edges[:, :, : self.n_pages].mT
-        return bounds
-
-
-class _Search(NamedTuple):
-    """Queries as rows, and what each of them looks for its keys in."""
-
-    key: Tensor  # (heads, pages, page, E)
-    value: Tensor  # (heads, pages, page, D)
-    heads: Tensor  # (rows,): of keys
-    query: Tensor  # (rows, E), times the scale
-    ends: Tensor  # (rows,): one after the last key that is seen
-    orders: Tensor | None  # (rows,), unless all have the order of the call
-    call: EntmaxCall
-
-    def run(self, bounds: Tensor) -> tuple[Tensor, Tensor]:
+    def _search(
+        self,
+        query: Tensor,  # (rows, E), times the scale
+        bounds: Tensor,  # (rows, pages)
+        heads: Tensor,  # (rows,): of keys
+        ends: Tensor,  # (rows,): one after the last key that is seen
+        orders: Tensor | None,  # (rows,), unless all have the order of the call
+        call: EntmaxCall,
+    ) -> tuple[Tensor, Tensor]:
         """Outputs (rows, D), and how many pages each row read; those of the highest bounds."""
-        rows, n_pages = bounds.shape
-        output = self.query.new_zeros(rows, self.value.shape[-1])
-        counts = -(-self.ends // self.key.shape[2])
-        left = torch.arange(rows, device=bounds.device)  # the rows that are not done
-        count = min(_FIRST_PAGES[bounds.is_cuda], n_pages)
-        while len(left) > 0 and count > 0:
+        (n_rows, n_pages), size = bounds.shape, self.page_size
+        places = torch.arange(n_pages * size, device=query.device).reshape(n_pages, size)
+        bounds = bounds.masked_fill(places[:, 0] >= ends[:, None], -math.inf)
+        output = query.new_zeros(n_rows, self._value.shape[-1])
+        counts = -(-ends // size)
+        every = torch.arange(n_rows, device=query.device)
+        todo = [(every, min(_FIRST_PAGES[query.is_cuda], n_pages))] if bounds.numel() else []
+        while todo:
+            rows, count = todo.pop()
+            entries = count * size * (self._key.shape[-1] + self._value.shape[-1])
+            most = max(1, _MAX_ENTRIES // entries)
+            if len(rows) > most:
+                todo += [(part, count) for part in torch.split(rows, most)]
+                continue
             # ties may come in another order next time, so that nothing is kept
-            pages = bounds.topk(count).indices
-            scores = self._scores(left, pages)
-            orders = None if self.orders is None else self.orders[left]
-            weights = link._solve(scores, orders, scores != -math.inf, self.call)
-            beta = self.call.alpha - 1 if orders is None else orders.to(scores.dtype) - 1
+            pages = bounds[rows].topk(count).indices
+            keys = widen(self._key[heads[rows, None], pages].flatten(1, 2))
+            is_hidden = places[pages].flatten(1) >= ends[rows, None]
+            scores = (keys @ query[rows, :, None])[..., 0].masked_fill(is_hidden, -math.inf)
+            order = None if orders is None else orders[rows]
+            weights = link._solve(scores, order, scores != -math.inf, call)
+            beta = call.alpha - 1 if order is None else order.to(scores.dtype) - 1
             top, reach = scores.amax(1), weights.amax(1) ** beta / beta
             tau = top - reach - 16 * torch.finfo(scores.dtype).eps * (top.abs() + reach)
             # NaN, which topk takes for the largest, rules no page out: neither as a bound nor as τ
-            n_needed = (~(bounds <= tau[:, None]) & (bounds != -math.inf)).sum(1)
-            most = int(n_needed.amax())
-            is_left = n_needed > count
-            at: Any = ~is_left if most > count else slice(None)
-            done = left[at]
-            output[done] = self._outputs(done, weights[at], pages[at])
-            counts[done] = counts[done].clamp(max=count)
-            if most <= count:
-                break
-            left, bounds = left[is_left], bounds[is_left]
-            # kernels are compiled for few widths
-            count = min(2 * count, n_pages if bounds.is_cuda else most)
+            n_needed = (~(bounds[rows] <= tau[:, None])).sum(1)
+            done, left = (x.nonzero()[:, 0] for x in (n_needed <= count, n_needed > count))
+            if len(left):
+                # kernels are compiled for few widths
+                limit = n_pages if query.is_cuda else int(n_needed.amax())
+                todo.append((rows[left], min(2 * count, limit)))
+            rows, pages, weights = rows[done], pages[done], weights[done, :, None]
+            values = widen(self._value[heads[rows, None], pages].flatten(1, 2))
+            # values without a weight may be anything
+            output[rows] = (weights.mT @ values.masked_fill(weights == 0, 0))[:, 0]
+            counts[rows] = counts[rows].clamp(max=count)
         return output, counts
 
-    def _scores(self, rows: Tensor, pages: Tensor) -> Tensor:
-        """Scores of the keys of pages (rows, pages), −∞ of those that are not seen."""
-        size = self.key.shape[2]
-        products = [
-            (keys @ query[..., None])[..., 0]
-            for keys, query in self._gathered(self.key, rows, pages, self.query[rows])
-        ]
-        places = pages[..., None] * size + torch.arange(size, device=pages.device)
-        is_hidden = places.flatten(1) >= self.ends[rows, None]
-        return torch.cat(products).masked_fill(is_hidden, -math.inf)
 
-    def _outputs(self, rows: Tensor, weights: Tensor, pages: Tensor) -> Tensor:
-        """Σpv of rows; values without a weight may be anything."""
-        sums = []
-        for values, p in self._gathered(self.value, rows, pages, weights):
-            values = values.masked_fill(p[..., None] == 0, 0)
-            sums.append((p[:, None] @ values)[:, 0])
-        return torch.cat(sums)
-
-    def _gathered(
-        self, cache: Tensor, rows: Tensor, pages: Tensor, numbers: Tensor
-    ) -> Iterator[tuple[Tensor, Tensor]]:
-        """What the cache holds at the pages of some rows, and the numbers of these rows."""
-        step = max(1, _MAX_ENTRIES // max(1, pages.shape[1] * cache[0, 0].numel()))
-        parts = (torch.split(x, step) for x in (self.heads[rows, None], pages, numbers))
-        for heads, at, of_rows in zip(*parts, strict=True):
-            yield widen(cache[heads, at].flatten(1, 2)), of_rows
+def _check_pair(key: Tensor, value: Tensor) -> None:
+    arguments.check_dense(key, "key", "numbers")
+    check_shapes(key, key, value, False)

@@ -3,6 +3,7 @@
 import functools
 import importlib
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,8 @@ import torch
 import torch.nn.functional as nn_functional
 from torch import Tensor, nn
 
+from .._validation import check_order
+from . import _arguments as arguments
 from ._attention import attend_densely
 from ._attention_call import Window, prepare, seen_keys
 from ._entmax_attention import entmax_attention
@@ -50,15 +53,13 @@ def _as_kept(
     return shaped.reshape(shape)
 
 
-def _merge(one: Tensor | None, other: Tensor | None) -> Tensor | None:
-    """Both masks: boolean ones as one boolean, else as numbers that are added to the scores."""
-    if one is None or other is None:
-        return other if one is None else one
-    if other.dtype == torch.bool:
-        one, other = other, one
-    if one.dtype != torch.bool:
-        return one + other
-    return one & other if other.dtype == torch.bool else torch.where(one, other, -math.inf)
+def _merge(*masks: Tensor | None) -> Tensor | None:
+    """All masks: boolean ones as one boolean, else as numbers that are added to the scores."""
+    given = [x for x in masks if x is not None]
+    if all(x.dtype == torch.bool for x in given):
+        return functools.reduce(operator.and_, given) if given else None
+    hidden = [torch.where(x, 0.0, -math.inf) if x.dtype == torch.bool else x for x in given]
+    return functools.reduce(operator.add, hidden)
 
 
 class SparseAttention(nn.MultiheadAttention):
@@ -116,18 +117,19 @@ class SparseAttention(nn.MultiheadAttention):
     ) -> None:
         options = dropout, bias, add_bias_kv, add_zero_attn, kdim, vdim, batch_first, device, dtype
         super().__init__(embed_dim, num_heads, *options)
-        # PyTorch's encoder layers would compute a softmax themselves when they are not trained
-        self._qkv_same_embed_dim = False
         if isinstance(alpha, Tensor) or learnable:
-            orders = torch.as_tensor(alpha, dtype=dtype or torch.get_default_dtype(), device=device)
-            if tuple(orders.shape) not in ((), (1,), (num_heads,)):
-                raise ValueError(
-                    f"alpha must be a number or have one entry for each of the {num_heads} heads, "
-                    f"got shape {tuple(orders.shape)}"
-                )
-            alpha = orders.expand(num_heads).clone()
+            number = alpha if isinstance(alpha, Tensor) else check_order(alpha)
+            out = self.out_proj.weight
+            orders = torch.as_tensor(number, dtype=out.dtype, device=out.device)
+            alpha = arguments.expand_to(orders, (num_heads,), "alpha", "one for each head").clone()
         self.entmax = Entmax(alpha, learnable=learnable)
         self.window = window
+
+    def _reset_parameters(self) -> None:
+        self._qkv_same_embed_dim = self.in_proj_weight is not None
+        super()._reset_parameters()
+        # PyTorch's encoder layers would compute a softmax themselves when they are not trained
+        self._qkv_same_embed_dim = False
 
     @property
     def alpha(self) -> float | Tensor:
@@ -135,24 +137,20 @@ class SparseAttention(nn.MultiheadAttention):
         return self.entmax.alpha
 
     def _project(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
-        if self.in_proj_weight is not None:
-            weights = self.in_proj_weight.chunk(3)
-        else:
-            weights = self.q_proj_weight, self.k_proj_weight, self.v_proj_weight
+        """Queries, keys and values (N, heads, length, width), with keys that all queries see."""
+        packed: Tensor | None = self.in_proj_weight
         bias: Tensor | None = self.in_proj_bias
+        separate = self.q_proj_weight, self.k_proj_weight, self.v_proj_weight
+        weights = separate if packed is None else packed.chunk(3)
         biases = [None] * 3 if bias is None else bias.chunk(3)
-        inputs = query, key, value
-        return [nn_functional.linear(*given) for given in zip(inputs, weights, biases, strict=True)]
-
-    def _add_keys(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values (N, S, E) with those that all queries see, if there are any."""
+        q, k, v = map(nn_functional.linear, (query, key, value), weights, biases)
         if self.bias_k is not None and self.bias_v is not None:
-            n = k.shape[0]
-            k = torch.cat([k, self.bias_k.to(k.dtype).expand(n, -1, -1)], 1)
-            v = torch.cat([v, self.bias_v.to(v.dtype).expand(n, -1, -1)], 1)
+            added = (k, self.bias_k), (v, self.bias_v)
+            k, v = (torch.cat([x, b.to(x.dtype).expand(len(x), -1, -1)], 1) for x, b in added)
         if self.add_zero_attn:
             k, v = (nn_functional.pad(x, (0, 0, 0, 1)) for x in (k, v))
-        return k, v
+        heads = self.num_heads, self.head_dim
+        return [x.reshape(*x.shape[:2], *heads).transpose(1, 2) for x in (q, k, v)]
 
     def forward(
         self,
@@ -170,49 +168,45 @@ class SparseAttention(nn.MultiheadAttention):
         In training the weights are those after dropout, as in ``MultiheadAttention``.
         ``is_causal`` needs no mask here, and one that comes with it holds as well.
         """
-        if query.ndim not in (2, 3) or not query.ndim == key.ndim == value.ndim:
-            shapes = ", ".join(str(tuple(x.shape)) for x in (query, key, value))
-            raise ValueError(f"query, key and value must all have 2 or 3 axes, got {shapes}")
-        is_batched = query.ndim == 3
-        if not is_batched:
-            query, key, value = (x[None] for x in (query, key, value))
-        elif not self.batch_first:
-            query, key, value = (x.transpose(0, 1) for x in (query, key, value))
-        q, k, v = self._project(query, key, value)
-        n, length, n_keys = q.shape[0], q.shape[1], k.shape[1]
-        if k.shape[0] != n or v.shape[:2] != (n, n_keys):
-            shapes = ", ".join(str(tuple(x.shape)) for x in (query, key, value))
-            raise ValueError(
-                "query, key and value must have the same batch, and key and value the same "
-                f"length, got {shapes} (batch first)"
-            )
-        k, v = self._add_keys(k, v)
-        added = k.shape[1] - n_keys
+        inputs = {"query": query, "key": key, "value": value}
+        widths = self.embed_dim, self.kdim, self.vdim
+        for (name, x), width in zip(inputs.items(), widths, strict=True):
+            arguments.check_dense(x, name, "numbers")
+            if x.is_nested:  # as an encoder's that was built with a layer of PyTorch's
+                raise TypeError(
+                    f"{name} is a nested tensor, which SparseAttention does not take; "
+                    "a TransformerEncoder makes none if its use_nested_tensor is False"
+                )
+            if x.ndim not in (2, 3) or x.ndim != query.ndim or x.shape[-1] != width:
+                raise ValueError(
+                    f"{name} must have 2 or 3 axes, as many as query, and the width {width}, got "
+                    f"shape {tuple(x.shape)}"
+                )
+        is_batched, axis = query.ndim == 3, 0 if self.batch_first else 1
+        q, k, v = (x.movedim(axis, 0) if is_batched else x[None] for x in inputs.values())
+        n, length, n_keys = *q.shape[:2], k.shape[1]
+        q, k, v = self._project(q, k, v)
         rows = (n, self.num_heads) if getattr(attn_mask, "ndim", 2) == 3 else (1, 1)
         expected = [(length, n_keys), (n * self.num_heads, length, n_keys)]
         mask = _as_kept(attn_mask, expected, (*rows, length, n_keys), "attn_mask")
         padded = [(n, n_keys)] if is_batched else [(n_keys,)]
         padding = _as_kept(key_padding_mask, padded, (n, 1, 1, n_keys), "key_padding_mask")
-        mask = _merge(mask, padding)
-        window = self.window
+        added, window, seen = k.shape[2] - n_keys, self.window, None
         if added and (is_causal or window is not None):  # what was added is seen by all
             seen = seen_keys(q, n_keys, window, is_causal)
-            mask, window, is_causal = _merge(mask, seen[None, None]), None, False
+            window, is_causal = None, False
+        mask = _merge(mask, padding, seen)
         if added and mask is not None:
             mask = nn_functional.pad(mask, (0, added), value=mask.dtype == torch.bool)
-        q, k, v = (
-            x.reshape(n, x.shape[1], self.num_heads, self.head_dim).transpose(1, 2)
-            for x in (q, k, v)
-        )
         dropout = self.dropout if self.training else 0.0
         options = {"is_causal": is_causal, "alpha": self.alpha, "window": window}
         out, weights = _attend(q, k, v, mask, need_weights, dropout_p=dropout, **options)
+        out = self.out_proj(out.transpose(1, 2).flatten(2))
         if weights is not None and average_attn_weights:
             weights = weights.mean(1)
-        out = self.out_proj(out.transpose(1, 2).flatten(2))
         if not is_batched:
             return out[0], None if weights is None else weights[0]
-        return out if self.batch_first else out.transpose(0, 1), weights
+        return out.movedim(0, axis), weights
 
     def extra_repr(self) -> str:
         """The arguments."""
@@ -229,24 +223,25 @@ def _huggingface_attention(
     dropout: float = 0.0,
     scaling: float | None = None,
     is_causal: bool | None = None,
+    position_bias: Tensor | None = None,
     *,
     alpha: float | Tensor = 1.5,
     **others: Any,
 ) -> tuple[Tensor, Tensor | None]:
     """Attention as Hugging Face's models call it: the output (N, L, heads, D), and weights."""
-    for name in ("softcap", "s_aux"):  # a cap of the scores, and learned sinks
+    for name in ("softcap", "s_aux", "sinks"):  # a cap of the scores, and learned sinks
         if others.get(name) is not None:
             raise NotImplementedError(f"entmax attention has no {name}, which this model asks for")
     if is_causal is None:
         is_causal = bool(getattr(module, "is_causal", True))
     n, n_keys = query.shape[-2], key.shape[-2]
-    if attention_mask is not None:
-        attention_mask = attention_mask[..., :n_keys]  # a static cache may have room for more
+    # a static cache may have room for more keys, which a mask or causality hides
+    masks = (x if x is None else x[..., :n_keys] for x in (attention_mask, position_bias))
     out, weights = _attend(
         query,
         key,
         value,
-        attention_mask,
+        _merge(*masks),
         bool(others.get("output_attentions")),
         dropout_p=dropout,
         # a mask that is given has it all; one query is the last of a cache
@@ -254,7 +249,6 @@ def _huggingface_attention(
         scale=scaling,
         enable_gqa=query.shape[1] != key.shape[1],
         alpha=alpha,
-        query_offset=n_keys - n,
     )
     return out.transpose(1, 2).contiguous(), weights
 

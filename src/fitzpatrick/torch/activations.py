@@ -288,7 +288,7 @@ class Entmax(nn.Module):
         if not learnable:
             self.register_buffer("fixed_alpha", start)
             return
-        if not bool(((start > 1) & (start < 2)).all()):
+        if not start.is_meta and not bool(((start > 1) & (start < 2)).all()):
             raise ValueError("a learnable alpha must start strictly between 1 and 2")
         self.logit_alpha = nn.Parameter(torch.logit(start.detach().clone() - 1))
 
