@@ -228,7 +228,7 @@ def attentions():
         options = attention_launch.options_of(t, Numbers(1.0, 0.0, alpha), launch.stages)
         types = dict.fromkeys(("scale", "tolerance"), "fp32")
         types |= {"marks": "*i8", "words": "*i32", "live": "*i32", "taken": "*i32"}
-        types |= {"peaks": "*fp32", "noted_blocks": "*i32"}
+        types["noted"] = "*fp32"
         types |= {"mask": mask, "mask_starts": "*i64" if "mask" in bias else "*fp32"}
         types |= dict.fromkeys(
             ("taus", "origins", "means", "slopes", "scales", "by_scale"), "*fp32"

@@ -130,6 +130,20 @@ def test_orders_of_keys_that_are_misleading(order, alpha):
 
 
 @pytest.mark.parametrize("alpha", [1.5, 2.0])
+def test_more_blocks_than_a_query_notes(alpha):
+    """After that many pairs of blocks the queries mark them, and both kinds have weights here."""
+    n = 128 * attention_launch.MAX_NOTED + 700
+    scores = torch.stack([torch.linspace(0, x, n) for x in (0.02, -0.02, 1.0)])
+    k, v = scores[:, :, None].to(DEVICE), draw(3, n, 16)
+    q = torch.tensor([1.0, 0.5, 4.0], device=DEVICE)[None, :, None].expand(3, 3, 1)
+    exact = F.entmax_attention(q.double(), k.double(), v.double(), scale=1.0, alpha=alpha)
+    found = F.entmax_attention(q, k, v, scale=1.0, alpha=alpha, engine="triton")
+    # sums of n weights, each rounded
+    bound = 4 * n * torch.finfo(torch.float32).eps * float(exact.abs().max())
+    torch.testing.assert_close(found.double(), exact, rtol=0, atol=bound)
+
+
+@pytest.mark.parametrize("alpha", [1.5, 2.0])
 @pytest.mark.parametrize(
     ("n", "height"), [(128, 0.55), (192, 0.6), (64, 0.45), (128, 0.2), (128, 0.1)]
 )

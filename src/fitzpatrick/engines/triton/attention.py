@@ -2,18 +2,20 @@ r"""Kernels of entmax attention for α = 1.5 and α = 2, with one dense pass ove
 
 Scores are t = βs⟨q, k⟩, so that the weights are p = (t − τ)₊² for α = 1.5 and (t − τ)₊ for α = 2;
 their sum f(τ) is one at the root, its slope is −2Σd or −Σd, with d = (t − τ)₊ or 1 where that is
-positive. A program has a block of queries at a time.
+positive.
 
 1. A *scan* of all keys finds the largest scores, and guesses τ: f and its slope stand for the keys
    seen so far, and where f is above one, τ rises by the model f ∝ (top − τ)^m, whose m they
-   determine. Blocks of keys are marked unless they lie below the guess by a margin.
-2. The sums over marked blocks are exact at the guess. A Newton step on a convex function of τ is a
-   lower bound, and the model is a better guess, with an error of about the square of the last step.
-   Should the bound not cover what was left unmarked, all blocks are marked.
-3. The *output* Σpv is summed over marked blocks, and divided by Σp. Where that is too far from one,
-   the pass is repeated.
+   determine. Each query notes the blocks whose largest score is not below its τ by a margin. At the
+   end those are listed that are not below the last τ of some query by the margin.
+2. The sums over listed blocks are exact at the guess. A Newton step on a convex function of τ is a
+   lower bound, and a model is a better guess, with an error of about the square of the last step.
+   Should the bound not cover what was left out, all blocks are listed.
+3. The *output* Σpv is summed over the blocks that are not below the bound, and divided by Σp. Where
+   that is too far from one, the pass is repeated.
 
-Blocks with a weight are bits that the backward pass reads. The keys that a query sees are an
+Programs take blocks of queries one after another, from a counter, the largest first. Blocks of keys
+with a weight are bits that the backward pass reads. The keys that a query sees are an
 interval, which starts and ends no earlier than that of the query before. A mask hides more of them
 (``o.mask`` is "seen") or is added to the scores ("added"), and slopes take the distance of query
 and key off them.
@@ -31,19 +33,20 @@ import triton.language as tl
 
 from .math import exp2, log2
 
-# How far below the guess a block of keys may be and still be read; how far below it the first sums
-# are, at most, where the weights' sum is steeper in inverse proportion.
+# How far below the guess of τ a block of keys may be and still be read, and how much more than one
+# the first sum of weights shall be: a guess that is too high takes another pass.
 _MARGIN, _LOWER = tl.constexpr(0.1), tl.constexpr(0.12)
 # The relative error of scores in single precision, with room for that of their bound.
 _SLACK = tl.constexpr(1e-6)
 _MAX_STEPS, _MAX_OUTPUTS = tl.constexpr(24), tl.constexpr(3)
 # The rounding error of a sum of weights in single precision.
 _NOISE = tl.constexpr(8e-6)
-# Of the model of f beside the largest score.
+# Of the model of f: the logarithm of the largest m, and how much faster than m its exponent rises
+# by which the slope falls.
 _MAX_LOG_EXPONENT, _FALL = tl.constexpr(6.0), tl.constexpr(1.4)
-# How many blocks of keys a query notes with their largest scores.
-LISTED = 32
-_LISTED = tl.constexpr(LISTED)
+# How many pairs of blocks of keys a query notes, with their largest scores, in four words each.
+MAX_NOTED = 16
+_MAX_NOTED = tl.constexpr(MAX_NOTED)
 # What does not change the compiled code, so that a new length needs none.
 _SIZES = ["n", "n_keys", "groups", "n_words", "n_items", "n_heads", "n_key_heads", "n_query_blocks"]
 _SIZES += ["n_scratch", "mask_stride"]
@@ -159,7 +162,7 @@ def _terms(s, power: tl.constexpr):
 def _exponent_of_slope(m, power: tl.constexpr):
     """What power of the room the slope falls by, where f falls by its m-th power.
 
-    By more than m − 1 of a true power: most keys of a crowd are far from its top.
+    It is more than the m − 1 of a true power, since most keys of a crowd are far from its top.
     """
     return tl.minimum(_FALL * (m - power) + (power - 1.0), m)
 
@@ -225,17 +228,13 @@ def _places(i, blocks, is_edge: tl.constexpr, o: tl.constexpr):
 
 
 @triton.jit
-def _scan(
-    state, q, given, found, n_before, first, last, is_edge: tl.constexpr, o: tl.constexpr
-):
+def _scan(state, q, given, found, n_before, first, last, is_edge: tl.constexpr, o: tl.constexpr):
     """The state after two blocks of keys at a time: the largest scores, τ, f and its slope there.
 
-    A block that is less than a margin below τ is listed by each of its queries while there is room,
-    and marked if there is none.
+    Blocks within that are less than a margin below τ are noted.
     """
     STAGES: tl.constexpr = 1 if is_edge else o.stages
     top, tau, f, slope, count = state
-    marks, peaks, blocks = found
     factor = given[7]
     least = tl.rsqrt(given[8].to(tl.float32))
     for j in tl.range(first, last, 2, num_stages=STAGES):
@@ -254,43 +253,70 @@ def _scan(
         f = f * of_f + tl.sum(p, 1)
         slope = slope * of_slope + tl.sum(d, 1)
         if not is_edge:
-            count = _note(found, count, j, left * factor, tau, o)
-            count = _note(found, count, j + 1, right * factor, tau, o)
+            count = _note(found, count, j, left * factor, right * factor, tau - _MARGIN, o)
     return top, tau, f, slope, count
 
 
 @triton.jit
-def _note(found, count, j, peak, tau, o: tl.constexpr):
-    """Lists or marks block ``j`` of keys for queries with a score there that may be above τ."""
-    marks, peaks, blocks = found
-    is_near = peak > tau - _MARGIN
-    is_listed = is_near & (count < _LISTED)
-    at = tl.arange(0, o.queries) * _LISTED + count
-    _put(peaks + at, peak, is_listed, o)
-    _put(blocks + at, j + tl.zeros_like(count), is_listed, o)
-    _mark(marks + j, is_near & (count >= _LISTED), o)
-    return count + is_near.to(tl.int32)
+def _note(found, count, j, left, right, level, o: tl.constexpr):
+    """Two blocks of keys are noted by queries with a score above a level; how many each has noted.
 
-
-@triton.jit
-def _put(at, x, is_put, o: tl.constexpr):
-    """Stores words by the threads that have them; a store of Triton's would exchange them first."""
-    if o.fast:
-        tl.inline_asm_elementwise(
-            "{.reg .pred p; setp.ne.s32 p, $3, 0; @p st.global.b32 [$1], $2; mov.b32 $0, 0;}",
-            "=r,l,r,r",
-            [at.to(tl.int64), x.to(tl.int32, bitcast=True), is_put.to(tl.int32)],
+    ``left`` and ``right`` are the largest scores in block ``j`` and in the next. A query that has
+    no room for more marks them.
+    """
+    marks, noted = found
+    marks += j
+    at = noted + 4 * _MAX_NOTED * tl.arange(0, o.queries)
+    highest = tl.maximum(left, right)
+    if o.fast:  # stores of Triton's would exchange the words between threads first
+        return tl.inline_asm_elementwise(
+            """
+            {
+                .reg .pred near, room;
+                .reg .b64 at;
+                setp.gt.f32 near, $5, $6;
+                setp.lt.and.s32 room, $1, $9, near;
+                mad.wide.s32 at, $1, 16, $2;
+                @room st.global.v2.f32 [at], {$3, $4};
+                @room st.global.b32 [at+8], $7;
+                setp.ge.and.s32 room, $1, $9, near;
+                @room st.global.b8 [$8], 1;
+                @room st.global.b8 [$8+1], 1;
+                mov.b32 $0, $1;
+                @near add.s32 $0, $1, 1;
+            }
+            """,
+            "=r,r,l,f,f,f,f,r,l,r",
+            [
+                count,
+                at.to(tl.int64),
+                left,
+                right,
+                highest,
+                level,
+                j,
+                marks.to(tl.int64),
+                _MAX_NOTED,
+            ],
             tl.int32,
             is_pure=False,
             pack=1,
         )
-    else:
-        tl.store(at, x, mask=is_put)
+    is_near = highest > level
+    is_listed = is_near & (count < _MAX_NOTED)
+    at += 4 * count
+    tl.store(at, left, mask=is_listed)
+    tl.store(at + 1, right, mask=is_listed)
+    tl.store(at + 2, (j + tl.zeros_like(count)).to(tl.float32, bitcast=True), mask=is_listed)
+    is_marked = is_near & (count >= _MAX_NOTED)
+    tl.store(marks + tl.zeros_like(count), 1, mask=is_marked)
+    tl.store(marks + 1 + tl.zeros_like(count), 1, mask=is_marked)
+    return count + is_near.to(tl.int32)
 
 
 @triton.jit
 def _mark(at, is_marked, o: tl.constexpr):
-    """Stores 1 at a byte where that is true of a thread; see :func:`_put`."""
+    """Stores 1 at a byte where that is true of a query, as :func:`_note` does."""
     if o.fast:
         tl.inline_asm_elementwise(
             "{.reg .pred p; setp.ne.s32 p, $2, 0; @p st.global.b8 [$1], 1; mov.b32 $0, 0;}",
@@ -371,15 +397,17 @@ def _list(live, marks, picks, first, last):
 
 @triton.jit
 def _list_above(live, found, picks, count, level, first, last, o: tl.constexpr):
-    """Lists the blocks with a score above ``level``, of those that the scan has noted."""
-    marks, peaks, blocks = found
+    """Lists the blocks that are noted with a score above ``level``, and all that are marked."""
+    marks, noted = found
     _fill(picks, first, last, 0)
-    i = tl.arange(0, _LISTED)[None, :]
-    at = tl.arange(0, o.queries)[:, None] * _LISTED + i
+    i = tl.arange(0, _MAX_NOTED)[None, :]
+    at = noted + 4 * (tl.arange(0, o.queries)[:, None] * _MAX_NOTED + i)
     is_noted = i < count[:, None]
-    is_above = tl.load(peaks + at, mask=is_noted, other=float("-inf")) > level[:, None]
-    j = tl.load(blocks + at, mask=is_noted, other=0)
-    tl.store(picks + j, tl.full([o.queries, _LISTED], 1, tl.int8), mask=is_above)
+    j = tl.load(at + 2, mask=is_noted, other=0.0).to(tl.int32, bitcast=True)
+    for half in tl.static_range(2):
+        peak = tl.load(at + half, mask=is_noted, other=float("-inf"))
+        one = tl.full([o.queries, _MAX_NOTED], 1, tl.int8)
+        tl.store(picks + j + half, one, mask=peak > level[:, None])
     return _list(live, marks, picks, first, last)
 
 
@@ -409,7 +437,7 @@ def _take(
 @triton.jit(do_not_specialize=_SIZES, do_not_specialize_on_alignment=_SPANS)
 def attention_forward(
     query, key, value, starts, ends, levels, mask, mask_starts, slopes, scales,
-    out, taus, origins, words, live, taken, marks, peaks, noted_blocks,
+    out, taus, origins, words, live, taken, marks, noted,
     scale, n, n_keys, groups, n_words, n_items, n_heads, n_scratch, mask_stride, tolerance,
     o: tl.constexpr,
 ):  # fmt: skip
@@ -422,8 +450,7 @@ def attention_forward(
     live += program * n_scratch
     marks += program * 2 * n_scratch
     picks = marks + n_scratch
-    noted = program * o.queries * _LISTED
-    found = marks, peaks + noted, noted_blocks + noted
+    found = marks, noted + program * (4 * _MAX_NOTED * o.queries)
     n_blocks = n_items // n_heads
     item = tl.program_id(0)
     while item < n_items:

@@ -15,8 +15,8 @@ import triton
 from torch import Tensor
 
 from .attention import (
-    LISTED,
     MASK_UNIT,
+    MAX_NOTED,
     attention_forward,
     attention_key_gradient,
     attention_query_gradient,
@@ -232,8 +232,7 @@ def fused_forward(t: Tensors, numbers: Numbers) -> list[Tensor]:
             live=out.new_empty(programs, n_scratch, dtype=torch.int32),
             taken=out.new_zeros(1, dtype=torch.int32),
             marks=out.new_empty(programs, 2, n_scratch, dtype=torch.int8),
-            peaks=out.new_empty(programs, plan.queries, LISTED, dtype=torch.float32),
-            noted_blocks=out.new_empty(programs, plan.queries, LISTED, dtype=torch.int32),
+            noted=out.new_empty(programs, plan.queries, MAX_NOTED, 4, dtype=torch.float32),
             n_items=n_items,
             n_heads=n_heads,
             n_scratch=n_scratch,
