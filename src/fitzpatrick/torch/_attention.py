@@ -61,8 +61,8 @@ def _blocks(t: Tensors) -> Iterator[_Block]:
     n_batches, n_heads, groups, n, _ = t.query.shape
     width = n_keys = t.key.shape[2]
     starts, ends, most = [0] * n, [n_keys] * n, n
-    if t.span is not None:
-        _, starts, ends = t.span.tolist()
+    if t.starts is not None and t.ends is not None:
+        starts, ends = t.starts.tolist(), t.ends.tolist()
         width = max(map(operator.sub, ends, starts), default=0)
         # the keys of more queries than these would be far more than each of them sees
         most = max(_MIN_QUERIES, width // 4)
@@ -85,14 +85,14 @@ def _part(t: Tensors, block: _Block) -> Tensors:
         of_mask = tuple(part if size > 1 else slice(None) for part, size in sizes)
     cuts = queries, keys, keys, of_mask, heads, heads, heads
     parts = [None if x is None else x[cut] for x, cut in zip(t[:7], cuts, strict=True)]
-    span = None if t.span is None else t.span[:, block[3]] - block[4].start
-    return Tensors._make([*parts, span, t.seed])
+    spans = (None if x is None else x[block[3]] - block[4].start for x in t[7:10])
+    return Tensors._make([*parts, *spans, t.seed])
 
 
 def _distance(t: Tensors) -> Tensor:
     """How far queries are from keys, (l, s)."""
     places = torch.arange(t.key.shape[2], device=t.query.device)
-    return (places - t.span[0, :, None]).abs()  # type: ignore[index]
+    return (places - t.levels[:, None]).abs()  # type: ignore[index]
 
 
 def _scores(t: Tensors, scale: float) -> Tensor:
@@ -100,12 +100,12 @@ def _scores(t: Tensors, scale: float) -> Tensor:
     products = widen(t.query).flatten(2, 3) @ widen(t.key).mT
     z = products.reshape(*t.query.shape[:4], t.key.shape[2])
     z = z * (scale if t.scale is None else t.scale[..., None, None].to(z.dtype))
-    if t.span is not None:
-        if t.slopes is not None:
-            z = z - t.slopes[..., None, None].to(z.dtype) * _distance(t).to(z.dtype)
+    if t.slopes is not None:
+        z = z - t.slopes[..., None, None].to(z.dtype) * _distance(t).to(z.dtype)
+    if t.starts is not None and t.ends is not None:
         places = torch.arange(t.key.shape[2], device=z.device)
-        _, start, end = t.span[..., None]
-        z = z.masked_fill((places < start) | (places >= end), -math.inf)
+        is_hidden = (places < t.starts[:, None]) | (places >= t.ends[:, None])
+        z = z.masked_fill(is_hidden, -math.inf)
     if t.mask is not None:
         is_bias = t.mask.dtype != torch.bool
         z = z + t.mask.to(z.dtype) if is_bias else z.masked_fill(~t.mask, -math.inf)

@@ -128,38 +128,57 @@ def _as_bounds(bounds: Any, length: int, query: Tensor) -> Tensor:
     return checked
 
 
-def _span(query: Tensor, n_keys: int, window: Window, cu_seqlens: Any, query_offset: int) -> Tensor:
-    """The key that each query is level with, the first that it sees, and the end, (3, L)."""
-    n = query.shape[-2]
+def spans_of(
+    query: Tensor,
+    n_keys: int,
+    window: Window = (None, None),
+    cu_seqlens: Any = None,
+    offset: int = 0,
+    with_levels: bool = True,
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """The first key that each query sees, the end, and the key that it is level with, int32 (L,).
+
+    There are few operations, since each of them takes as long on a GPU as a small kernel.
+    """
+    n, (left, right) = query.shape[-2], window
+    options: Any = {"dtype": torch.int32, "device": query.device}
+
+    def rising(first: int) -> Tensor:
+        # 32 bits hold no endless window
+        first = torch.sym_max(-n, torch.sym_min(first, n_keys))  # type: ignore[no-untyped-call]
+        return torch.arange(first, first + n, **options).clamp_(0, n_keys)
+
+    if cu_seqlens is None:
+        starts = torch.zeros(n, **options) if left is None else rising(offset - left)
+        ends = torch.full((n,), n_keys, **options) if right is None else rising(offset + right + 1)
+        levels = torch.arange(offset, offset + n, **options) if with_levels else None
+        return starts, ends, levels
+    pair = cu_seqlens if isinstance(cu_seqlens, (tuple, list)) else (cu_seqlens, cu_seqlens)
+    if len(pair) != 2:
+        raise TypeError("cu_seqlens must be a tensor, or a pair: for queries and for keys")
+    of_queries = _as_bounds(pair[0], n, query)
+    of_keys = _as_bounds(pair[1], n_keys, query)
+    if of_queries.shape != of_keys.shape:
+        raise ValueError(
+            "cu_seqlens must have as many documents of queries as of keys, got "
+            f"{of_queries.shape[0] - 1} and {of_keys.shape[0] - 1}"
+        )
     places = torch.arange(n, device=query.device)
-    level = places + query_offset
-    start, end = torch.zeros_like(places), torch.full_like(places, n_keys)
-    if cu_seqlens is not None:
-        pair = cu_seqlens if isinstance(cu_seqlens, (tuple, list)) else (cu_seqlens, cu_seqlens)
-        if len(pair) != 2:
-            raise TypeError("cu_seqlens must be a tensor, or a pair: for queries and for keys")
-        of_queries = _as_bounds(pair[0], n, query)
-        of_keys = _as_bounds(pair[1], n_keys, query)
-        if of_queries.shape != of_keys.shape:
-            raise ValueError(
-                "cu_seqlens must have as many documents of queries as of keys, got "
-                f"{of_queries.shape[0] - 1} and {of_keys.shape[0] - 1}"
-            )
-        document = torch.searchsorted(of_queries, places, right=True) - 1
-        document = document.clamp(0, of_queries.shape[0] - 2)
-        start, end = of_keys[document], of_keys[document + 1]
-        level = level - of_queries[document] + start
-    left, right = window
+    document = torch.searchsorted(of_queries[1:-1], places, right=True)
+    # documents on a GPU are not validated, and kernels read where they are told
+    of_keys = of_keys.clamp(0, n_keys)
+    start, end = of_keys[document], of_keys[1:][document]
+    level = places + (of_keys - of_queries)[document] + offset
     first = start if left is None else torch.clamp(level - left, start, end)
     last = end if right is None else torch.clamp(level + right + 1, first, end)
-    return torch.stack([level, first, last])
+    return first.int(), last.int(), level.int()
 
 
 def seen_keys(query: Tensor, n_keys: int, window: Window | None, is_causal: bool) -> Tensor:
     """Which keys a window or causality lets each query see, (L, S)."""
-    span = _span(query, n_keys, _as_window(window, is_causal), None, 0)[..., None]
+    starts, ends, _ = spans_of(query, n_keys, _as_window(window, is_causal))
     places = torch.arange(n_keys, device=query.device)
-    return (places >= span[1]) & (places < span[2])
+    return (places >= starts[:, None]) & (places < ends[:, None])
 
 
 def prepare(
@@ -205,10 +224,10 @@ def prepare(
         number, scales = 0.0, _by_head(number, query, shape, "scale")
     elif isinstance(number, bool) or not isinstance(number, (int, float)):
         raise TypeError(f"scale must be a number, a tensor or None, got {scale!r}")
-    span = None
+    spans: tuple[Tensor | None, Tensor | None, Tensor | None] = None, None, None
     if is_causal or any(x is not None for x in (window, cu_seqlens, alibi_slopes)):
-        limits = _as_window(window, is_causal)
-        span = _span(query, n_keys, limits, cu_seqlens, query_offset)
+        limits, has_slopes = _as_window(window, is_causal), alibi_slopes is not None
+        spans = spans_of(query, n_keys, limits, cu_seqlens, query_offset, has_slopes)
     tensors = Tensors(
         query.reshape(*shape[:4], width),
         key.reshape(*shape[:2], *key.shape[-2:]),
@@ -217,7 +236,7 @@ def prepare(
         orders,
         scales,
         None if alibi_slopes is None else _by_head(alibi_slopes, query, shape, "alibi_slopes"),
-        span,
+        *spans,
         torch.randint(1 << 62, ()) if dropout_p > 0 else None,
     )
     return tensors, Numbers(float(number), float(dropout_p), order)

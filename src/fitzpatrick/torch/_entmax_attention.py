@@ -11,7 +11,7 @@ from ..engines.triton.attention_call import Numbers, Tensors
 from . import _arguments as arguments
 from . import _graphs as graphs
 from ._attention import attend, attend_densely
-from ._attention_call import Window, prepare
+from ._attention_call import Window, prepare, spans_of
 from ._engines import check_engine, check_triton, has_triton
 
 _MAX_WIDTH = 256  # that the kernels are compiled for
@@ -46,19 +46,16 @@ def _missing_for(t: Tensors, numbers: Numbers) -> list[str]:
 
 def as_fused(t: Tensors, numbers: Numbers) -> tuple[Tensors, Numbers]:
     """A call in the form that the kernels take: contiguous, with a span and no negative scales."""
-    n, n_keys, query, scale = t.query.shape[3], t.key.shape[2], t.query, t.scale
-    if t.span is None:
-        ends = torch.full((n,), n_keys, dtype=torch.int32, device=query.device)
-        span = torch.stack([torch.zeros_like(ends), torch.zeros_like(ends), ends])
-    else:
-        # documents on a GPU are not validated, and kernels read where they are told
-        span = torch.cat([t.span[:1], t.span[1:].clamp(0, n_keys)]).int()
+    query, scale = t.query, t.scale
+    if t.starts is None:
+        starts, ends, _ = spans_of(query, t.key.shape[2], with_levels=False)
+        t = t._replace(starts=starts, ends=ends)
     if scale is not None:
         sign = torch.where(scale < 0, -1, 1).detach()
         query, scale = query * sign[..., None, None].to(query.dtype), scale * sign
         numbers = numbers._replace(scale=1.0)
     query, key, value = (x.contiguous() for x in (query, t.key, t.value))
-    return t._replace(query=query, key=key, value=value, scale=scale, span=span), numbers
+    return t._replace(query=query, key=key, value=value, scale=scale), numbers
 
 
 def entmax_attention(

@@ -170,7 +170,7 @@ class KeyPages:
                 raise ValueError(f"alpha must be above 1 and at most 2, got {wrong[0]}")
             factor = numbers.scale if t.scale is None else t.scale[..., None, None].to(dtype)
             scaled = t.query.to(dtype) * factor
-            ends = torch.full((n,), len(self), device=device) if t.span is None else t.span[2]
+            ends = torch.full((n,), len(self), device=device) if t.ends is None else t.ends
             ends = ends.repeat(heads)
             key_heads = torch.arange(self._key.shape[:2].numel(), device=device)
             search = _Search(

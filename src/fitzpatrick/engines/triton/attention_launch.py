@@ -1,7 +1,7 @@
 """Entmax attention as functions of PyTorch tensors: one kernel forward, two backward.
 
 Arguments are trusted: queries, keys and values are contiguous, scales of heads are not negative,
-and there is a span, int32, that lies within the keys.
+and there are the first keys and the last ones, which lie within the keys.
 
 The forward pass leaves the output, (B, K, G, L, D); τ, (B, K, G, L); the largest scores, if τ is
 counted from them; and a bit for each block of queries and of keys, 1 where there is a weight.
@@ -192,14 +192,15 @@ def _mask_arguments(t: Tensors, unused: Tensor) -> dict[str, Any]:
 def _arguments(t: Tensors, numbers: Numbers, state: list[Tensor]) -> dict[str, Any]:
     """What all kernels take; the sign of the scale goes to the queries."""
     taus, origins, words = state
-    starts_and_ends = dict(zip(("levels", "starts", "ends"), t.span, strict=True))  # type: ignore[arg-type]
     least = 1e-30  # −∞ times a scale that is smaller than any number would be NaN
     scales = taus if t.scale is None else t.scale.float().clamp(min=least).contiguous()
     return {
         "query": t.query if numbers.scale > 0 else -t.query,
         "key": t.key,
         "value": t.value,
-        **starts_and_ends,
+        "starts": t.starts,
+        "ends": t.ends,
+        "levels": t.starts if t.levels is None else t.levels,
         **_mask_arguments(t, taus),
         "slopes": taus if t.slopes is None else t.slopes.float().contiguous(),
         "scales": scales,
