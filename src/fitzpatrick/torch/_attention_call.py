@@ -197,10 +197,11 @@ def prepare(
     query_offset: int = 0,
 ) -> tuple[Tensors, Numbers]:
     """The arguments of :func:`entmax_attention`, checked, for the operators."""
-    given: tuple[Any, ...] = query, key, value
-    query, key, value = (
-        x.to(arguments.product_dtype(x)) if isinstance(x, Tensor) else x for x in given
-    )
+    if isinstance(query, Tensor) and arguments.is_autocast(query):  # type: ignore[redundant-expr]
+        given: tuple[Any, ...] = query, key, value
+        query, key, value = (
+            x.to(arguments.product_dtype(x)) if isinstance(x, Tensor) else x for x in given
+        )
     check_shapes(query, key, value, enable_gqa)
     if not 0 <= dropout_p <= 1:
         raise ValueError(f"dropout_p must be between 0 and 1, got {dropout_p}")
