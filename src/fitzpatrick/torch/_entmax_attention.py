@@ -3,6 +3,8 @@
 The function is public in :mod:`fitzpatrick.torch.functional`.
 """
 
+import functools
+
 import torch
 import torch.nn.functional as nn
 from torch import Tensor
@@ -12,7 +14,7 @@ from . import _arguments as arguments
 from . import _graphs as graphs
 from ._attention import attend, attend_densely
 from ._attention_call import Window, prepare, spans_of
-from ._engines import check_engine, check_triton, has_triton
+from ._engines import choose_engine
 
 _MAX_WIDTH = 256  # that the kernels are compiled for
 # NVIDIA GPUs where a program has 160 KiB of shared memory, which kernels for that width need
@@ -20,6 +22,7 @@ _ROOMY = ((8, 0), (9, 0), (10, 0), (10, 3))
 
 
 @graphs.constant
+@functools.cache
 def is_roomy(index: int | None) -> bool:
     """True if a GPU has room for the kernels of all widths."""
     return torch.version.hip is None and torch.cuda.get_device_capability(index) in _ROOMY
@@ -125,22 +128,18 @@ def entmax_attention(
         >>> F.entmax_attention(query, key, torch.eye(3)[None], is_causal=True, alpha=2.0)
         tensor([[[1., 0., 0.]]])
     """
-    check_engine(engine)
     options = alpha, window, cu_seqlens, alibi_slopes, query_offset
     tensors, numbers = prepare(
         query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, *options
     )
-    is_asked, is_fused = engine == "triton", False
-    if is_asked:
-        check_triton(query, "sparsemax", True)
-    if is_asked or (engine is None and has_triton(query) and is_roomy(query.device.index)):
-        missing = _missing_for(tensors, numbers)
-        if is_asked and missing:
-            raise ValueError(
-                f'entmax_attention with engine="triton" has no {", ".join(missing)}; use '
-                "engine=None"
-            )
-        is_fused = not missing
+    is_asked = engine == "triton"
+    has_kernels = choose_engine(engine, query, "sparsemax") == "triton"
+    has_kernels = has_kernels and (is_asked or is_roomy(query.device.index))
+    missing = _missing_for(tensors, numbers) if has_kernels else []
+    if is_asked and missing:
+        raise ValueError(
+            f'entmax_attention with engine="triton" has no {", ".join(missing)}; use engine=None'
+        )
     has_extras = any(x is not None for x in (window, cu_seqlens, alibi_slopes))
     is_masked_twice = is_causal and (attn_mask is not None or query_offset != 0)
     has_extras |= arguments.is_in_forward_mode()
@@ -156,7 +155,8 @@ def entmax_attention(
         )
     if arguments.is_transformed():
         out = attend_densely(tensors, numbers)[0]
+    elif has_kernels and not missing:
+        out = attend(*as_fused(tensors, numbers), True)
     else:
-        call = as_fused(tensors, numbers) if is_fused else (tensors, numbers)
-        out = attend(*call, is_fused)
+        out = attend(tensors, numbers, False)
     return out.reshape(*query.shape[:-1], value.shape[-1])
