@@ -134,7 +134,7 @@ def spans_of(
     window: Window = (None, None),
     cu_seqlens: Any = None,
     offset: int = 0,
-    with_levels: bool = True,
+    with_levels: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """The first key that each query sees, the end, and the key that it is level with, int32 (L,).
 
@@ -171,7 +171,7 @@ def spans_of(
     level = places + (of_keys - of_queries)[document] + offset
     first = start if left is None else torch.clamp(level - left, start, end)
     last = end if right is None else torch.clamp(level + right + 1, first, end)
-    return first.int(), last.int(), level.int()
+    return first.int(), last.int(), level.int() if with_levels else None
 
 
 def seen_keys(query: Tensor, n_keys: int, window: Window | None, is_causal: bool) -> Tensor:
@@ -226,9 +226,10 @@ def prepare(
     elif isinstance(number, bool) or not isinstance(number, (int, float)):
         raise TypeError(f"scale must be a number, a tensor or None, got {scale!r}")
     spans: tuple[Tensor | None, Tensor | None, Tensor | None] = None, None, None
-    if is_causal or any(x is not None for x in (window, cu_seqlens, alibi_slopes)):
-        limits, has_slopes = _as_window(window, is_causal), alibi_slopes is not None
-        spans = spans_of(query, n_keys, limits, cu_seqlens, query_offset, has_slopes)
+    slopes = None if alibi_slopes is None else _by_head(alibi_slopes, query, shape, "alibi_slopes")
+    if is_causal or any(x is not None for x in (window, cu_seqlens, slopes)):
+        limits = _as_window(window, is_causal)
+        spans = spans_of(query, n_keys, limits, cu_seqlens, query_offset, slopes is not None)
     tensors = Tensors(
         query.reshape(*shape[:4], width),
         key.reshape(*shape[:2], *key.shape[-2:]),
@@ -236,7 +237,7 @@ def prepare(
         None if attn_mask is None else _as_mask(attn_mask, query, shape),
         orders,
         scales,
-        None if alibi_slopes is None else _by_head(alibi_slopes, query, shape, "alibi_slopes"),
+        slopes,
         *spans,
         torch.randint(1 << 62, ()) if dropout_p > 0 else None,
     )

@@ -48,10 +48,10 @@ def _missing_for(t: Tensors, numbers: Numbers) -> list[str]:
 
 
 def as_fused(t: Tensors, numbers: Numbers) -> tuple[Tensors, Numbers]:
-    """A call in the form that the kernels take: contiguous, with a span and no negative scales."""
+    """A call in the form that the kernels take: contiguous, with ends and no negative scales."""
     query, scale = t.query, t.scale
     if t.starts is None:
-        starts, ends, _ = spans_of(query, t.key.shape[2], with_levels=False)
+        starts, ends, _ = spans_of(query, t.key.shape[2])
         t = t._replace(starts=starts, ends=ends)
     if scale is not None:
         sign = torch.where(scale < 0, -1, 1).detach()
