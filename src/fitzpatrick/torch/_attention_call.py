@@ -18,6 +18,9 @@ _OMEGAS = {1.0: "logistic", 1.5: "entmax15", 2.0: "sparsemax"}
 
 Window = tuple[int | None, int | None]
 
+# Beyond all keys, for windows and offsets that 32 bits do not hold.
+_FAR = 1 << 30
+
 
 def link_of(t: Tensors, numbers: Numbers) -> EntmaxCall:
     """The link of rows of scores."""
@@ -144,8 +147,7 @@ def spans_of(
     options: Any = {"dtype": torch.int32, "device": query.device}
 
     def rising(first: int) -> Tensor:
-        # 32 bits hold no endless window
-        first = torch.sym_max(-n, torch.sym_min(first, n_keys))  # type: ignore[no-untyped-call]
+        first = max(-_FAR, min(first, _FAR))
         return torch.arange(first, first + n, **options).clamp_(0, n_keys)
 
     if cu_seqlens is None:
