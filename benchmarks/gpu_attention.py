@@ -81,8 +81,8 @@ def live_share(q: Any, k: Any) -> float:
     words, plan = fused_forward(t, numbers)[-1], plan_for(t)
     bits = (words[..., None] >> torch.arange(32, device=q.device)) & 1
     last = torch.arange(plan.queries, n + plan.queries, plan.queries).clamp(max=n) - 1
-    ends: Any = t.span
-    seen = (ends[2].cpu()[last] + plan.keys - 1) // plan.keys
+    ends: Any = t.ends
+    seen = (ends.cpu()[last] + plan.keys - 1) // plan.keys
     return float(bits.sum() / (seen.sum() * q.shape[1]))
 
 

@@ -1,5 +1,6 @@
 """The Triton kernels of attention, by the interpreter where there is no GPU, against the blocks."""
 
+import inspect
 import math
 
 import attention_calls
@@ -7,6 +8,7 @@ import pytest
 import torch
 from attention_calls import check_call, draw_call
 from conftest import TEST_SEED, assert_compiles
+from torch.utils._python_dispatch import TorchDispatchMode
 
 pytest.importorskip("triton", reason="the kernels need the package triton")
 from fitzpatrick.engines.triton import attention_launch
@@ -231,9 +233,31 @@ def test_kernels_are_the_default_where_a_program_has_their_memory(monkeypatch):
     capabilities = {(7, 5): False, (8, 0): True, (8, 6): False, (8, 9): False, (9, 0): True}
     for capability, is_enough in capabilities.items():
         monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _, found=capability: found)
-        assert is_roomy(0) == is_enough
+        assert inspect.unwrap(is_roomy)(0) == is_enough
     monkeypatch.setattr(torch.version, "hip", "6.0")
-    assert not is_roomy(0)
+    assert not inspect.unwrap(is_roomy)(0)
+
+
+class Operations(TorchDispatchMode):
+    """Counts operations of PyTorch's that compute something, or fill memory."""
+
+    count = 0
+
+    def __torch_dispatch__(self, function, types, given=(), options=None):
+        is_empty = function.overloadpacket in (torch.ops.aten.empty, torch.ops.aten.empty_like)
+        self.count += function.namespace == "aten" and not (function.is_view or is_empty)
+        return function(*given, **(options or {}))
+
+
+@pytest.mark.parametrize(
+    ("options", "most"), [({}, 2), ({"is_causal": True}, 3), ({"window": (9, 3)}, 4)]
+)
+def test_few_operations_come_before_the_kernels(options, most):
+    """Each of them takes a GPU's host as long as a small kernel runs."""
+    x = draw(2, 20, 16)
+    with Operations() as operations:
+        F.entmax_attention(x, x, x, engine="triton", **options)
+    assert operations.count <= most
 
 
 def test_what_kernels_refuse():

@@ -22,7 +22,9 @@ from torch.library import custom_op
 from ..engines.triton.attention_call import Numbers, Tensors
 from ..regularizers.tsallis import entmax_point
 from . import _entmax as link
+from ._arguments import is_eager
 from ._attention_call import link_of
+from ._autograd import apply
 from ._engines import launcher
 from ._reference import widen
 from ._targets import working_dtype
@@ -61,8 +63,8 @@ def _blocks(t: Tensors) -> Iterator[_Block]:
     n_batches, n_heads, groups, n, _ = t.query.shape
     width = n_keys = t.key.shape[2]
     starts, ends, most = [0] * n, [n_keys] * n, n
-    if t.span is not None:
-        _, starts, ends = t.span.tolist()
+    if t.starts is not None and t.ends is not None:
+        starts, ends = t.starts.tolist(), t.ends.tolist()
         width = max(map(operator.sub, ends, starts), default=0)
         # the keys of more queries than these would be far more than each of them sees
         most = max(_MIN_QUERIES, width // 4)
@@ -85,14 +87,14 @@ def _part(t: Tensors, block: _Block) -> Tensors:
         of_mask = tuple(part if size > 1 else slice(None) for part, size in sizes)
     cuts = queries, keys, keys, of_mask, heads, heads, heads
     parts = [None if x is None else x[cut] for x, cut in zip(t[:7], cuts, strict=True)]
-    span = None if t.span is None else t.span[:, block[3]] - block[4].start
-    return Tensors._make([*parts, span, t.seed])
+    spans = (None if x is None else x[block[3]] - block[4].start for x in t[7:10])
+    return Tensors._make([*parts, *spans, t.seed])
 
 
 def _distance(t: Tensors) -> Tensor:
     """How far queries are from keys, (l, s)."""
     places = torch.arange(t.key.shape[2], device=t.query.device)
-    return (places - t.span[0, :, None]).abs()  # type: ignore[index]
+    return (places - t.levels[:, None]).abs()  # type: ignore[index]
 
 
 def _scores(t: Tensors, scale: float) -> Tensor:
@@ -100,12 +102,12 @@ def _scores(t: Tensors, scale: float) -> Tensor:
     products = widen(t.query).flatten(2, 3) @ widen(t.key).mT
     z = products.reshape(*t.query.shape[:4], t.key.shape[2])
     z = z * (scale if t.scale is None else t.scale[..., None, None].to(z.dtype))
-    if t.span is not None:
-        if t.slopes is not None:
-            z = z - t.slopes[..., None, None].to(z.dtype) * _distance(t).to(z.dtype)
+    if t.slopes is not None:
+        z = z - t.slopes[..., None, None].to(z.dtype) * _distance(t).to(z.dtype)
+    if t.starts is not None and t.ends is not None:
         places = torch.arange(t.key.shape[2], device=z.device)
-        _, start, end = t.span[..., None]
-        z = z.masked_fill((places < start) | (places >= end), -math.inf)
+        is_hidden = (places < t.starts[:, None]) | (places >= t.ends[:, None])
+        z = z.masked_fill(is_hidden, -math.inf)
     if t.mask is not None:
         is_bias = t.mask.dtype != torch.bool
         z = z + t.mask.to(z.dtype) if is_bias else z.masked_fill(~t.mask, -math.inf)
@@ -217,93 +219,111 @@ def _pull_back_in_blocks(
 _kernels = functools.partial(launcher, "attention_launch")
 
 
-# Both operators take the tensors that there are, with their names in one string, and the numbers.
+# What both operators take: the tensors, the numbers, and whether kernels do.
+_CALL = ", ".join(f"Tensor{'?' * (i > 2)} {name}" for i, name in enumerate(Tensors._fields))
+_CALL += ", float[] numbers, bool is_fused"
 
 
-def _unpack(
-    tensors: Sequence[Tensor], names: str, numbers: Sequence[float]
-) -> tuple[Tensors, Numbers]:
-    return Tensors(**dict(zip(names.split(), tensors, strict=True))), Numbers(*numbers)
+def _read(given: Sequence[Any]) -> tuple[Tensors, Numbers, bool]:
+    *tensors, numbers, is_fused = given
+    return Tensors(*tensors), Numbers(*numbers), is_fused
 
 
-@custom_op("fitzpatrick::entmax_attention", mutates_args=())
-def _attend(
-    tensors: Sequence[Tensor], names: str, numbers: Sequence[float], is_fused: bool
-) -> list[Tensor]:
+def _compute(*given: Any) -> list[Tensor]:
     """The output (B, K, G, L, D), and what the backward pass needs besides."""
-    call = _unpack(tensors, names, numbers)
-    with torch.autocast(tensors[0].device.type, enabled=False):
-        return _kernels().fused_forward(*call) if is_fused else _attend_in_blocks(*call)
+    t, numbers, is_fused = _read(given)
+    if is_fused:
+        found: list[Tensor] = _kernels().fused_forward(t, numbers)
+        return found
+    with torch.autocast(t.query.device.type, enabled=False):
+        return _attend_in_blocks(t, numbers)
+
+
+def _compute_gradients(
+    upstream: Tensor, found: Sequence[Tensor], needs: Sequence[bool], *given: Any
+) -> list[Tensor]:
+    """The gradients in the tensors that need them."""
+    t, numbers, is_fused = _read(given)
+    needed = list(itertools.compress(Tensors._fields, needs))
+    if is_fused:
+        totals = _kernels().fused_backward(upstream, found, t, numbers)
+    else:
+        with torch.autocast(upstream.device.type, enabled=False):
+            totals = _pull_back_in_blocks(upstream, found[0], t, numbers, needed)
+    return [getattr(totals, name).to(getattr(t, name).dtype) for name in needed]
+
+
+_attend = custom_op(
+    "fitzpatrick::entmax_attention", _compute, mutates_args=(), schema=f"({_CALL}) -> Tensor[]"
+)
+_pull_back = custom_op(
+    "fitzpatrick::entmax_attention_backward",
+    _compute_gradients,
+    mutates_args=(),
+    schema=f"(Tensor upstream, Tensor[] found, bool[] needs, {_CALL}) -> Tensor[]",
+)
 
 
 @_attend.register_fake
-def _(tensors: Any, names: str, numbers: Sequence[float], is_fused: bool) -> list[Tensor]:
-    t, _ = _unpack(tensors, names, numbers)
+def _(*given: Any) -> list[Tensor]:
+    t, _, is_fused = _read(given)
     return _kernels().allocate(t) if is_fused else _allocate(t)
 
 
-@custom_op("fitzpatrick::entmax_attention_backward", mutates_args=())
-def _pull_back(
-    upstream: Tensor,
-    found: Sequence[Tensor],
-    needs: Sequence[bool],
-    tensors: Sequence[Tensor],
-    names: str,
-    numbers: Sequence[float],
-    is_fused: bool,
-) -> list[Tensor]:
-    """The gradients in the tensors that need them."""
-    call = _unpack(tensors, names, numbers)
-    needed = list(itertools.compress(names.split(), needs))
-    with torch.autocast(upstream.device.type, enabled=False):
-        if is_fused:
-            totals = _kernels().fused_backward(upstream, found, *call)
-        else:
-            totals = _pull_back_in_blocks(upstream, found[0], *call, needed)
-    return [getattr(totals, name).to(getattr(call[0], name).dtype) for name in needed]
-
-
 @_pull_back.register_fake
-def _(_: Tensor, __: Any, needs: Sequence[bool], tensors: Any, *___: Any) -> list[Tensor]:
-    return [x.new_empty(x.shape) for x in itertools.compress(tensors, needs)]
+def _(_: Tensor, __: Any, needs: Sequence[bool], *given: Any) -> list[Tensor]:
+    return [x.new_empty(x.shape) for x in itertools.compress(given, needs)]
 
 
 def _setup(ctx: Any, inputs: tuple[Any, ...], output: list[Tensor]) -> None:
-    tensors, *ctx.call = inputs
-    is_fused = ctx.call[-1]
+    *tensors, _, is_fused = inputs
     ctx.save_for_backward(*tensors, *(output if is_fused else output[1:]))
-    ctx.count = len(tensors)
+    ctx.options = inputs[-2:]
 
 
-def _backward(ctx: Any, upstream: list[Tensor]) -> tuple[Any, ...]:
-    tensors, found = ctx.saved_tensors[: ctx.count], ctx.saved_tensors[ctx.count :]
-    names, numbers, is_fused = ctx.call
-    needs = [bool(need) for need in ctx.needs_input_grad[0]]
+def _backward(ctx: Any, upstream: Tensor) -> tuple[Any, ...]:
+    saved, needs = ctx.saved_tensors, list(ctx.needs_input_grad[: len(Tensors._fields)])
+    tensors, found = saved[: len(needs)], saved[len(needs) :]
+    given = *tensors, *ctx.options
     if torch.is_grad_enabled():
-        call = _unpack(tensors, names, numbers)
-        if call[1].dropout_p:
+        t, numbers, _ = _read(given)
+        if numbers.dropout_p:
             raise NotImplementedError(
                 "entmax_attention has no second derivatives with dropout; set dropout_p=0"
             )
-        wanted = list(itertools.compress(tensors, needs))
-        out, _ = attend_densely(*call)
+        out, _ = attend_densely(t, numbers)
+        learned: list[Any] = list(itertools.compress(t, needs))
         # α, a mask and slopes are in the graph only if a query sees a key
-        totals = torch.autograd.grad(
-            out, wanted, upstream[0], create_graph=True, materialize_grads=True
+        totals: Sequence[Tensor] = torch.autograd.grad(
+            out, learned, upstream, create_graph=True, materialize_grads=True
         )
     else:
-        totals = _pull_back(upstream[0], found, needs, tensors, names, numbers, is_fused)
+        pull_back = _compute_gradients if is_eager(upstream) else _pull_back
+        totals = pull_back(upstream, found, needs, *given)
     each = iter(totals)
-    return [next(each) if need else None for need in needs], None, None, None
+    return *(next(each) if need else None for need in needs), None, None
 
 
-_attend.register_autograd(_backward, setup_context=_setup)
+_attend.register_autograd(lambda ctx, upstream: _backward(ctx, upstream[0]), setup_context=_setup)
+
+
+class _Attention(torch.autograd.Function):
+    """The operator for ordinary tensors: PyTorch's dispatcher takes longer than a small kernel."""
+
+    @staticmethod
+    def forward(ctx: Any, *given: Any) -> Tensor:
+        """The output alone."""
+        found = _compute(*given)
+        _setup(ctx, given, found)
+        return found[0]
+
+    backward = staticmethod(_backward)
 
 
 def attend(t: Tensors, numbers: Numbers, is_fused: bool) -> Tensor:
     """The output (B, K, G, L, D) of an operator that never holds all scores."""
-    given = {name: x for name, x in zip(Tensors._fields, t, strict=True) if x is not None}
-    out: Tensor = _attend(list(given.values()), " ".join(given), list(numbers), is_fused)[0]
+    given = *t, list(numbers), is_fused
+    out: Tensor = apply(_Attention, *given) if is_eager(*t) else _attend(*given)[0]
     return out
 
 

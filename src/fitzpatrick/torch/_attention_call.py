@@ -18,6 +18,9 @@ _OMEGAS = {1.0: "logistic", 1.5: "entmax15", 2.0: "sparsemax"}
 
 Window = tuple[int | None, int | None]
 
+# Beyond all keys, for windows and offsets that 32 bits do not hold.
+_FAR = 1 << 30
+
 
 def link_of(t: Tensors, numbers: Numbers) -> EntmaxCall:
     """The link of rows of scores."""
@@ -128,38 +131,56 @@ def _as_bounds(bounds: Any, length: int, query: Tensor) -> Tensor:
     return checked
 
 
-def _span(query: Tensor, n_keys: int, window: Window, cu_seqlens: Any, query_offset: int) -> Tensor:
-    """The key that each query is level with, the first that it sees, and the end, (3, L)."""
-    n = query.shape[-2]
+def spans_of(
+    query: Tensor,
+    n_keys: int,
+    window: Window = (None, None),
+    cu_seqlens: Any = None,
+    offset: int = 0,
+    with_levels: bool = False,
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """The first key that each query sees, the end, and the key that it is level with, int32 (L,).
+
+    There are few operations, since each of them takes as long on a GPU as a small kernel.
+    """
+    n, (left, right) = query.shape[-2], window
+    options: Any = {"dtype": torch.int32, "device": query.device}
+
+    def rising(first: int) -> Tensor:
+        first = max(-_FAR, min(first, _FAR))
+        return torch.arange(first, first + n, **options).clamp_(0, n_keys)
+
+    if cu_seqlens is None:
+        starts = torch.zeros(n, **options) if left is None else rising(offset - left)
+        ends = torch.full((n,), n_keys, **options) if right is None else rising(offset + right + 1)
+        levels = torch.arange(offset, offset + n, **options) if with_levels else None
+        return starts, ends, levels
+    pair = cu_seqlens if isinstance(cu_seqlens, (tuple, list)) else (cu_seqlens, cu_seqlens)
+    if len(pair) != 2:
+        raise TypeError("cu_seqlens must be a tensor, or a pair: for queries and for keys")
+    of_queries = _as_bounds(pair[0], n, query)
+    of_keys = _as_bounds(pair[1], n_keys, query)
+    if of_queries.shape != of_keys.shape:
+        raise ValueError(
+            "cu_seqlens must have as many documents of queries as of keys, got "
+            f"{of_queries.shape[0] - 1} and {of_keys.shape[0] - 1}"
+        )
     places = torch.arange(n, device=query.device)
-    level = places + query_offset
-    start, end = torch.zeros_like(places), torch.full_like(places, n_keys)
-    if cu_seqlens is not None:
-        pair = cu_seqlens if isinstance(cu_seqlens, (tuple, list)) else (cu_seqlens, cu_seqlens)
-        if len(pair) != 2:
-            raise TypeError("cu_seqlens must be a tensor, or a pair: for queries and for keys")
-        of_queries = _as_bounds(pair[0], n, query)
-        of_keys = _as_bounds(pair[1], n_keys, query)
-        if of_queries.shape != of_keys.shape:
-            raise ValueError(
-                "cu_seqlens must have as many documents of queries as of keys, got "
-                f"{of_queries.shape[0] - 1} and {of_keys.shape[0] - 1}"
-            )
-        document = torch.searchsorted(of_queries, places, right=True) - 1
-        document = document.clamp(0, of_queries.shape[0] - 2)
-        start, end = of_keys[document], of_keys[document + 1]
-        level = level - of_queries[document] + start
-    left, right = window
+    document = torch.searchsorted(of_queries[1:-1], places, right=True)
+    # documents on a GPU are not validated, and kernels read where they are told
+    of_keys = of_keys.clamp(0, n_keys)
+    start, end = of_keys[document], of_keys[1:][document]
+    level = places + (of_keys - of_queries)[document] + offset
     first = start if left is None else torch.clamp(level - left, start, end)
     last = end if right is None else torch.clamp(level + right + 1, first, end)
-    return torch.stack([level, first, last])
+    return first.int(), last.int(), level.int() if with_levels else None
 
 
 def seen_keys(query: Tensor, n_keys: int, window: Window | None, is_causal: bool) -> Tensor:
     """Which keys a window or causality lets each query see, (L, S)."""
-    span = _span(query, n_keys, _as_window(window, is_causal), None, 0)[..., None]
+    starts, ends, _ = spans_of(query, n_keys, _as_window(window, is_causal))
     places = torch.arange(n_keys, device=query.device)
-    return (places >= span[1]) & (places < span[2])
+    return (places >= starts[:, None]) & (places < ends[:, None])
 
 
 def prepare(
@@ -178,10 +199,11 @@ def prepare(
     query_offset: int = 0,
 ) -> tuple[Tensors, Numbers]:
     """The arguments of :func:`entmax_attention`, checked, for the operators."""
-    given: tuple[Any, ...] = query, key, value
-    query, key, value = (
-        x.to(arguments.product_dtype(x)) if isinstance(x, Tensor) else x for x in given
-    )
+    if isinstance(query, Tensor) and arguments.is_autocast(query):  # type: ignore[redundant-expr]
+        given: tuple[Any, ...] = query, key, value
+        query, key, value = (
+            x.to(arguments.product_dtype(x)) if isinstance(x, Tensor) else x for x in given
+        )
     check_shapes(query, key, value, enable_gqa)
     if not 0 <= dropout_p <= 1:
         raise ValueError(f"dropout_p must be between 0 and 1, got {dropout_p}")
@@ -205,10 +227,11 @@ def prepare(
         number, scales = 0.0, _by_head(number, query, shape, "scale")
     elif isinstance(number, bool) or not isinstance(number, (int, float)):
         raise TypeError(f"scale must be a number, a tensor or None, got {scale!r}")
-    span = None
-    if is_causal or any(x is not None for x in (window, cu_seqlens, alibi_slopes)):
+    spans: tuple[Tensor | None, Tensor | None, Tensor | None] = None, None, None
+    slopes = None if alibi_slopes is None else _by_head(alibi_slopes, query, shape, "alibi_slopes")
+    if is_causal or any(x is not None for x in (window, cu_seqlens, slopes)):
         limits = _as_window(window, is_causal)
-        span = _span(query, n_keys, limits, cu_seqlens, query_offset)
+        spans = spans_of(query, n_keys, limits, cu_seqlens, query_offset, slopes is not None)
     tensors = Tensors(
         query.reshape(*shape[:4], width),
         key.reshape(*shape[:2], *key.shape[-2:]),
@@ -216,8 +239,8 @@ def prepare(
         None if attn_mask is None else _as_mask(attn_mask, query, shape),
         orders,
         scales,
-        None if alibi_slopes is None else _by_head(alibi_slopes, query, shape, "alibi_slopes"),
-        span,
+        slopes,
+        *spans,
         torch.randint(1 << 62, ()) if dropout_p > 0 else None,
     )
     return tensors, Numbers(float(number), float(dropout_p), order)

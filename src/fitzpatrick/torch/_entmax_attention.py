@@ -3,6 +3,8 @@
 The function is public in :mod:`fitzpatrick.torch.functional`.
 """
 
+import functools
+
 import torch
 import torch.nn.functional as nn
 from torch import Tensor
@@ -11,8 +13,8 @@ from ..engines.triton.attention_call import Numbers, Tensors
 from . import _arguments as arguments
 from . import _graphs as graphs
 from ._attention import attend, attend_densely
-from ._attention_call import Window, prepare
-from ._engines import check_engine, check_triton, has_triton
+from ._attention_call import Window, prepare, spans_of
+from ._engines import choose_engine
 
 _MAX_WIDTH = 256  # that the kernels are compiled for
 # NVIDIA GPUs where a program has 160 KiB of shared memory, which kernels for that width need
@@ -20,6 +22,7 @@ _ROOMY = ((8, 0), (9, 0), (10, 0), (10, 3))
 
 
 @graphs.constant
+@functools.cache
 def is_roomy(index: int | None) -> bool:
     """True if a GPU has room for the kernels of all widths."""
     return torch.version.hip is None and torch.cuda.get_device_capability(index) in _ROOMY
@@ -45,20 +48,17 @@ def _missing_for(t: Tensors, numbers: Numbers) -> list[str]:
 
 
 def as_fused(t: Tensors, numbers: Numbers) -> tuple[Tensors, Numbers]:
-    """A call in the form that the kernels take: contiguous, with a span and no negative scales."""
-    n, n_keys, query, scale = t.query.shape[3], t.key.shape[2], t.query, t.scale
-    if t.span is None:
-        ends = torch.full((n,), n_keys, dtype=torch.int32, device=query.device)
-        span = torch.stack([torch.zeros_like(ends), torch.zeros_like(ends), ends])
-    else:
-        # documents on a GPU are not validated, and kernels read where they are told
-        span = torch.cat([t.span[:1], t.span[1:].clamp(0, n_keys)]).int()
+    """A call in the form that the kernels take: contiguous, with ends and no negative scales."""
+    query, scale = t.query, t.scale
+    if t.starts is None:
+        starts, ends, _ = spans_of(query, t.key.shape[2])
+        t = t._replace(starts=starts, ends=ends)
     if scale is not None:
         sign = torch.where(scale < 0, -1, 1).detach()
         query, scale = query * sign[..., None, None].to(query.dtype), scale * sign
         numbers = numbers._replace(scale=1.0)
     query, key, value = (x.contiguous() for x in (query, t.key, t.value))
-    return t._replace(query=query, key=key, value=value, scale=scale, span=span), numbers
+    return t._replace(query=query, key=key, value=value, scale=scale), numbers
 
 
 def entmax_attention(
@@ -128,22 +128,18 @@ def entmax_attention(
         >>> F.entmax_attention(query, key, torch.eye(3)[None], is_causal=True, alpha=2.0)
         tensor([[[1., 0., 0.]]])
     """
-    check_engine(engine)
     options = alpha, window, cu_seqlens, alibi_slopes, query_offset
     tensors, numbers = prepare(
         query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, *options
     )
-    is_asked, is_fused = engine == "triton", False
-    if is_asked:
-        check_triton(query, "sparsemax", True)
-    if is_asked or (engine is None and has_triton(query) and is_roomy(query.device.index)):
-        missing = _missing_for(tensors, numbers)
-        if is_asked and missing:
-            raise ValueError(
-                f'entmax_attention with engine="triton" has no {", ".join(missing)}; use '
-                "engine=None"
-            )
-        is_fused = not missing
+    is_asked = engine == "triton"
+    has_kernels = choose_engine(engine, query, "sparsemax") == "triton"
+    has_kernels = has_kernels and (is_asked or is_roomy(query.device.index))
+    missing = _missing_for(tensors, numbers) if has_kernels else []
+    if is_asked and missing:
+        raise ValueError(
+            f'entmax_attention with engine="triton" has no {", ".join(missing)}; use engine=None'
+        )
     has_extras = any(x is not None for x in (window, cu_seqlens, alibi_slopes))
     is_masked_twice = is_causal and (attn_mask is not None or query_offset != 0)
     has_extras |= arguments.is_in_forward_mode()
@@ -159,7 +155,8 @@ def entmax_attention(
         )
     if arguments.is_transformed():
         out = attend_densely(tensors, numbers)[0]
+    elif has_kernels and not missing:
+        out = attend(*as_fused(tensors, numbers), True)
     else:
-        call = as_fused(tensors, numbers) if is_fused else (tensors, numbers)
-        out = attend(*call, is_fused)
+        out = attend(tensors, numbers, False)
     return out.reshape(*query.shape[:-1], value.shape[-1])

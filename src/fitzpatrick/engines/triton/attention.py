@@ -681,7 +681,7 @@ def _add_key_gradients(
 @triton.jit(do_not_specialize=_SIZES, do_not_specialize_on_alignment=_SPANS)
 def attention_key_gradient(
     query, key, value, upstream, starts, ends, levels, mask, mask_starts, slopes, scales,
-    taus, origins, words, live, taken, means, by_key, by_value,
+    origins, words, live, taken, means, by_key, by_value,
     scale, n, n_keys, groups, n_words, n_items, n_key_heads, n_query_blocks, n_scratch,
     mask_stride, o: tl.constexpr,
 ):  # fmt: skip

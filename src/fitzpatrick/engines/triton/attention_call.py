@@ -19,8 +19,10 @@ class Tensors(NamedTuple):
     alpha: Tensor | None = None  # (B, K, G)
     scale: Tensor | None = None  # (B, K, G)
     slopes: Tensor | None = None  # (B, K, G)
-    # (3, L): the key that a query is level with, the first that it sees, and one after the last
-    span: Tensor | None = None
+    # int32, (L,): the first key that a query sees, one after the last, and the one level with it
+    starts: Tensor | None = None
+    ends: Tensor | None = None
+    levels: Tensor | None = None  # for slopes
     seed: Tensor | None = None  # of the dropout
 
 

@@ -1,17 +1,17 @@
 """Entmax attention as functions of PyTorch tensors: one kernel forward, two backward.
 
 Arguments are trusted: queries, keys and values are contiguous, scales of heads are not negative,
-and there is a span, int32, that lies within the keys.
+and there are the first keys and the last ones, which lie within the keys.
 
 The forward pass leaves the output, (B, K, G, L, D); τ, (B, K, G, L); the largest scores, if τ is
 counted from them; and a bit for each block of queries and of keys, 1 where there is a weight.
 """
 
+import functools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
-import triton
 from torch import Tensor
 
 from .attention import (
@@ -22,8 +22,8 @@ from .attention import (
     attention_query_gradient,
 )
 from .attention_call import Numbers, Tensors
-from .launch import on_device
-from .plan import KernelOptions, has_fast_instructions
+from .launch import launch as launch_plan
+from .plan import KernelOptions, Plan, has_fast_instructions
 
 # Of the square of a step of τ, so that the weights' sum is off by no more than they are rounded.
 _TOLERANCES = {torch.bfloat16: 0.03, torch.float16: 0.003, torch.float32: 5e-6}
@@ -63,8 +63,12 @@ class _Launch(NamedTuple):
         """The number of programs for items that each of them takes in turn."""
         if device.type != "cuda":
             return min(n_items, 3)
-        n_processors = torch.cuda.get_device_properties(device).multi_processor_count
-        return min(n_items, self.programs * n_processors)
+        return min(n_items, self.programs * _count_processors(device))
+
+
+@functools.cache
+def _count_processors(device: torch.device) -> int:
+    return torch.cuda.get_device_properties(device).multi_processor_count
 
 
 # By width, for half precision and then for single precision.
@@ -98,6 +102,11 @@ class _Options(KernelOptions):
     fast: bool
     # products of float32 numbers in three parts; half precision does not look at it
     precision: str = "tf32x3"
+
+    __hash__ = object.__hash__  # equal ones are the same
+
+
+_options = functools.lru_cache(_Options)  # constants of Triton take long to make
 
 
 def plan_for(t: Tensors) -> _Plan:
@@ -141,14 +150,14 @@ def options_of(t: Tensors, numbers: Numbers, stages: int) -> _Options:
     """What a kernel is told of widths, blocks, the order and the scores."""
     width, value_width, plan, mask = t.query.shape[-1], t.value.shape[-1], plan_for(t), t.mask
     kind = "" if mask is None else "seen" if mask.dtype == torch.bool else "added"
-    return _Options(
+    return _options(
         power=2 if numbers.alpha == 1.5 else 1,
         beta=numbers.alpha - 1,
         is_exact=_is_exact(t),
         width=width,
         value_width=value_width,
-        padded=max(16, triton.next_power_of_2(width)),
-        value_padded=max(16, triton.next_power_of_2(value_width)),
+        padded=max(16, 1 << (width - 1).bit_length()),
+        value_padded=max(16, 1 << (value_width - 1).bit_length()),
         queries=plan.queries,
         keys=plan.keys,
         pair=plan.pair,
@@ -181,28 +190,27 @@ def _mask_arguments(t: Tensors, unused: Tensor) -> dict[str, Any]:
         return {"mask": unused, "mask_starts": unused, "mask_stride": 0}
     mask = _with_even_rows(t.mask.view(torch.uint8) if t.mask.dtype == torch.bool else t.mask)
     *heads, n, _ = t.query.shape
-    *strides, stride, _ = mask.expand(*heads, n, -1).stride()
-    places = (torch.arange(size, device=mask.device) for size in heads)
-    i, j, g = torch.meshgrid(*places, indexing="ij")
-    starts = (i * strides[0] + j * strides[1] + g * strides[2]).flatten()
-    return {
-        "mask": mask,
-        "mask_starts": starts // MASK_UNIT,
-        "mask_stride": stride // MASK_UNIT,
-    }
+    *steps, stride, _ = (x // MASK_UNIT for x in mask.expand(*heads, n, -1).stride())
+    starts = torch.zeros(heads, dtype=torch.int64, device=mask.device)
+    for axis, (size, step) in enumerate(zip(heads, steps, strict=True)):
+        if size > 1 and step > 0:
+            along = torch.arange(0, size * step, step, device=mask.device)
+            starts += along.reshape(-1, *[1] * (2 - axis))
+    return {"mask": mask, "mask_starts": starts, "mask_stride": stride}
 
 
 def _arguments(t: Tensors, numbers: Numbers, state: list[Tensor]) -> dict[str, Any]:
     """What all kernels take; the sign of the scale goes to the queries."""
     taus, origins, words = state
-    starts_and_ends = dict(zip(("levels", "starts", "ends"), t.span, strict=True))  # type: ignore[arg-type]
     least = 1e-30  # −∞ times a scale that is smaller than any number would be NaN
     scales = taus if t.scale is None else t.scale.float().clamp(min=least).contiguous()
     return {
         "query": t.query if numbers.scale > 0 else -t.query,
         "key": t.key,
         "value": t.value,
-        **starts_and_ends,
+        "starts": t.starts,
+        "ends": t.ends,
+        "levels": t.starts if t.levels is None else t.levels,
         **_mask_arguments(t, taus),
         "slopes": taus if t.slopes is None else t.slopes.float().contiguous(),
         "scales": scales,
@@ -217,6 +225,19 @@ def _arguments(t: Tensors, numbers: Numbers, state: list[Tensor]) -> dict[str, A
     }
 
 
+@functools.lru_cache
+def _plan_of(kernel: Any, launch: _Launch, o: _Options) -> Plan:
+    return Plan(kernel, {"o": o, **launch.options}, takes_all_sizes=True)
+
+
+def _start(kernel: Any, programs: int, launch: _Launch, o: _Options, **given: Any) -> None:
+    """Start a kernel with arguments by their names, of which tensors come first."""
+    values = [given[name] for name in kernel.arg_names if name != "o"]
+    tensors = tuple(x for x in values if isinstance(x, Tensor))
+    numbers = tuple(values[len(tensors) :])
+    launch_plan(_plan_of(kernel, launch, o), (programs,), tensors, numbers)
+
+
 def fused_forward(t: Tensors, numbers: Numbers) -> list[Tensor]:
     """The output and what the backward pass needs."""
     out, *state = allocate(t)
@@ -225,21 +246,22 @@ def fused_forward(t: Tensors, numbers: Numbers) -> list[Tensor]:
     n_heads = t.query.shape[:3].numel()
     n_items, n_scratch = n_heads * n_query_blocks, n_blocks + 1
     programs = launch.count_for(out.device, n_items)
-    with on_device(out.device):
-        attention_forward[programs,](
-            **_arguments(t, numbers, state),
-            out=out,
-            live=out.new_empty(programs, n_scratch, dtype=torch.int32),
-            taken=out.new_zeros(1, dtype=torch.int32),
-            marks=out.new_empty(programs, 2, n_scratch, dtype=torch.int8),
-            noted=out.new_empty(programs, plan.queries, MAX_NOTED, 4, dtype=torch.float32),
-            n_items=n_items,
-            n_heads=n_heads,
-            n_scratch=n_scratch,
-            tolerance=_TOLERANCES[out.dtype],
-            o=options_of(t, numbers, launch.stages),
-            **launch.options,
-        )
+    _start(
+        attention_forward,
+        programs,
+        launch,
+        options_of(t, numbers, launch.stages),
+        **_arguments(t, numbers, state),
+        out=out,
+        live=out.new_empty(programs, n_scratch, dtype=torch.int32),
+        taken=out.new_zeros(1, dtype=torch.int32),
+        marks=out.new_empty(programs, 2, n_scratch, dtype=torch.int8),
+        noted=out.new_empty(programs, plan.queries, MAX_NOTED, 4, dtype=torch.float32),
+        n_items=n_items,
+        n_heads=n_heads,
+        n_scratch=n_scratch,
+        tolerance=_TOLERANCES[out.dtype],
+    )
     return [out, *state]
 
 
@@ -249,7 +271,7 @@ def fused_backward(upstream: Tensor, found: list[Tensor], t: Tensors, numbers: N
     plan, (n_query_blocks, n_blocks) = plan_for(t), _count_blocks(t)
     n_heads, n_key_heads = t.query.shape[:3].numel(), t.key.shape[:2].numel()
     by_query, by_key, by_value = (torch.empty_like(x) for x in t[:3])
-    by_scale: Any = torch.empty_like(state[0])
+    by_scale: Any = state[0] if t.scale is None else torch.empty_like(state[0])
     shared = {
         **_arguments(t, numbers, state),
         "upstream": upstream.contiguous(),
@@ -266,17 +288,10 @@ def fused_backward(upstream: Tensor, found: list[Tensor], t: Tensors, numbers: N
     ):
         programs = launch.count_for(out.device, n_items)
         live = out.new_empty(programs, n_scratch, dtype=torch.int32)
-        with on_device(out.device):
-            kernel[programs,](
-                **shared,
-                **more,
-                live=live,
-                taken=next(taken),
-                n_items=n_items,
-                n_scratch=n_scratch,
-                o=options_of(t, numbers, launch.stages),
-                **launch.options,
-            )
+        o = options_of(t, numbers, launch.stages)
+        sizes = {"n_items": n_items, "n_scratch": n_scratch}
+        more |= {"live": live, "taken": next(taken)}
+        _start(kernel, programs, launch, o, **shared, **more, **sizes)
     by_query = by_query if numbers.scale > 0 else -by_query
     by_scale = None if t.scale is None else by_scale.sum(-1)
     return Tensors(by_query, by_key, by_value, scale=by_scale)

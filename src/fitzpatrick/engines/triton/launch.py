@@ -92,20 +92,21 @@ def launch(
     device = tensors[0].device
     pointers = [x.data_ptr() for x in tensors]
     # whatever a kernel is compiled for; floats are not
-    key = device.index, grid, integers, *[x.dtype for x in tensors], *[at % 16 for at in pointers]
+    sizes = () if plan.takes_all_sizes else integers
+    key = device.index, sizes, *[x.dtype for x in tensors], *[at % 16 for at in pointers]
     launcher = plan.launchers.get(key)
+    grid = (*grid, 1, 1)[:3]
     with on_device(device):
         if launcher is not None:
-            start, constants = launcher
-            start(*pointers, *integers, *floats, *constants)
+            compiled, constants = launcher
+            compiled[grid](*pointers, *integers, *floats, *constants)
             return
-        grid = (*grid, 1, 1)[:3]
         # the default of fused multiply-adds changes between versions of Triton
         options = {**plan.constants, "enable_fp_fusion": True}
         compiled = plan.kernel[grid](*tensors, *integers, *floats, **options)
         if _LAUNCHES_COMPILED and compiled is not None:
             names = plan.kernel.arg_names[len(tensors) + len(integers) + len(floats) :]
-            plan.launchers[key] = compiled[grid], tuple(plan.constants[name] for name in names)
+            plan.launchers[key] = compiled, tuple(plan.constants[name] for name in names)
 
 
 def on_device(device: torch.device) -> AbstractContextManager[Any]:

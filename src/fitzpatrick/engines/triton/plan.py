@@ -122,6 +122,7 @@ class Plan:
     rows: int = 1
     max_steps: int = 0
     tolerance: float = 0.0
+    takes_all_sizes: bool = False  # one compiled kernel does, whatever its integers are
     launchers: dict[Any, Any] = field(default_factory=dict, compare=False)
 
 
