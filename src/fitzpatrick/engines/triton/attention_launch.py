@@ -73,7 +73,7 @@ def _count_processors(device: torch.device) -> int:
 
 # By width, for half precision and then for single precision.
 _NARROW = _Plan(64, 64, 1, _Launch(4, 4, 3, 128), _Launch(2, 4, 2), _Launch(2, 4, 2))
-_MEDIUM = _Plan(64, 64, 1, _Launch(2, 4, 2), _Launch(2, 4, 2), _Launch(2, 4, 2))
+_MEDIUM = _Plan(64, 64, 1, _Launch(2, 4, 3), _Launch(2, 4, 2), _Launch(2, 4, 2))
 _WIDE = _Plan(64, 32, 2, _Launch(1, 8, 2), _Launch(1, 8, 2), _Launch(1, 8, 2))
 _SINGLE = _Plan(64, 32, 1, _Launch(2, 4, 2), _Launch(2, 4, 2), _Launch(2, 4, 2))
 _SINGLE_MEDIUM = _Plan(32, 32, 1, _Launch(2, 4, 2), _Launch(2, 4, 2), _Launch(1, 4, 1))

@@ -168,6 +168,7 @@ def lanes_of(theta: Tensor, target: Tensor) -> tuple[int, bool]:
     return (lanes, True) if peels else (1, False)
 
 
+@functools.cache
 def has_fast_instructions() -> bool:
     """True if the kernels may use instructions of NVIDIA GPUs, from the Ampere generation on."""
     if is_interpreted() or torch.version.hip is not None:
