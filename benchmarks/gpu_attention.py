@@ -33,9 +33,9 @@ Attention = Callable[[Any, Any, Any], Any]
 Step = Callable[[], Any]
 
 # heads, length, width, and what multiplies the queries: the larger, the sparser
-GPU_SIZES = [(32, 4096, 64, 1), (32, 4096, 64, 30), (16, 16384, 64, 1), (16, 16384, 64, 8)]
-GPU_SIZES += [(16, 16384, 64, 30), (8, 32768, 64, 8), (8, 65536, 64, 30), (32, 4096, 128, 4)]
-GPU_SIZES += [(32, 1100, 64, 1)]
+GPU_SIZES = [(32, 1100, 64, 1), (32, 4096, 64, 1), (32, 4096, 64, 30), (16, 16384, 64, 1)]
+GPU_SIZES += [(16, 16384, 64, 8), (16, 16384, 64, 30), (8, 32768, 64, 8), (8, 65536, 64, 30)]
+GPU_SIZES += [(32, 4096, 128, 4)]
 FULL_LENGTH = 1100  # without causality
 ADASPLASH_LENGTHS = (4096, 16384)
 HALF_AND_SINGLE = (torch.float32, torch.bfloat16, torch.float16)
