@@ -11,8 +11,9 @@ from conftest import TEST_SEED, assert_compiles
 from torch.utils._python_dispatch import TorchDispatchMode
 
 pytest.importorskip("triton", reason="the kernels need the package triton")
-from fitzpatrick.engines.triton import attention_launch
+from fitzpatrick.engines.triton import attention_launch, launch
 from fitzpatrick.engines.triton.attention_launch import fused_forward
+from fitzpatrick.engines.triton.plan import Plan
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 from fitzpatrick.torch._attention_call import prepare
 from fitzpatrick.torch._entmax_attention import as_fused, is_roomy
@@ -236,6 +237,41 @@ def test_kernels_are_the_default_where_a_program_has_their_memory(monkeypatch):
         assert inspect.unwrap(is_roomy)(0) == is_enough
     monkeypatch.setattr(torch.version, "hip", "6.0")
     assert not inspect.unwrap(is_roomy)(0)
+
+
+class Kernel:
+    """In place of a kernel of Triton's, and of what that compiles."""
+
+    arg_names = ("x", "n", "o")
+
+    def __init__(self):
+        self.n_compiled, self.started = 0, []
+
+    def __getitem__(self, grid):
+        def start(*given, **options):
+            self.n_compiled += bool(options)
+            self.started.append((grid[0], given[1]))
+            return self
+
+        return start
+
+
+@pytest.mark.parametrize(
+    ("takes_all_sizes", "hip", "n_compiled"), [(True, None, 3), (True, "6.0", 4), (False, None, 4)]
+)
+def test_kernels_are_compiled_for_types_and_alignments(
+    takes_all_sizes, hip, n_compiled, monkeypatch
+):
+    """And for sizes, unless one kernel takes them all, which those of AMD's GPUs do not."""
+    monkeypatch.setattr(launch, "_LAUNCHES_COMPILED", True)
+    monkeypatch.setattr(torch.version, "hip", hip)
+    kernel, x = Kernel(), torch.zeros(64)
+    plan = Plan(kernel, {"o": 0}, takes_all_sizes=takes_all_sizes)
+    cases = [(2, x, 16), (3, x, 16), (4, x, 17), (4, x[1:], 16), (4, x.double(), 16)]
+    for programs, tensor, size in cases:
+        launch.launch(plan, (programs,), (tensor,), (size,))
+    assert kernel.started == [(programs, size) for programs, _, size in cases]
+    assert kernel.n_compiled == n_compiled
 
 
 class Operations(TorchDispatchMode):
