@@ -549,8 +549,7 @@ def attention_forward(
             bits = tl.sum((bits != 0).to(tl.int32) << tl.arange(0, 32), 0)
             tl.store(words + (head * n_blocks + block) * n_words + word, bits)
         poison = tl.where(is_usual | is_dead, 0.0, float("nan"))
-        tau = tl.where(is_dead, float("inf"), tau + poison)
-        tl.store(taus + head * n + rows, tau, mask=is_inside)
+        tl.store(taus + head * n + rows, tau + poison, mask=is_inside)
         if o.is_exact:
             tl.store(origins + head * n + rows, origin, mask=is_inside)
         e = tl.arange(0, o.value_padded)
