@@ -108,7 +108,7 @@ def test_large_scores_and_queries_that_see_nothing(engine):
 
 
 @pytest.mark.parametrize("alpha", [1.5, 2.0])
-@pytest.mark.parametrize("order", ["rising", "falling", "equal", "two levels", "crowd"])
+@pytest.mark.parametrize("order", ["rising", "falling", "equal", "two levels", "crowd", "shelf"])
 def test_orders_of_keys_that_are_misleading(order, alpha):
     """Guesses of τ come from the keys seen so far, and leave keys out that lie far below."""
     n = 640
@@ -121,6 +121,10 @@ def test_orders_of_keys_that_are_misleading(order, alpha):
         # α = 2 guesses too high after 64 equal keys, by more than the margin above the key of 0.08
         "crowd": torch.full((n,), -9.0).index_put(
             (torch.tensor([0, *range(64, 128), 256]),), torch.tensor([0.5, *[-0.1] * 64, 0.08])
+        ),
+        # and by 0.16 here, where the keys of 0.09 are not noted, and the sums do not fall below
+        "shelf": torch.tensor([-9, 0.02, 0.27, 0.02, -9, 0.09, -9]).repeat_interleave(
+            torch.tensor([2, 61, 2, 1, 58, 16, n - 140])
         ),
     }[order]
     k, v = scores[None, :, None].expand(5, n, 1).to(DEVICE), draw(5, n, 16)
@@ -167,6 +171,19 @@ def test_a_key_above_many(n, height, alpha, monkeypatch):
     torch.testing.assert_close(found.double(), exact, rtol=0, atol=bound)
 
 
+def test_weights_of_the_backward_pass_sum_to_one(monkeypatch):
+    """Also where those of the first output are too far from it, by bfloat16's tolerance."""
+    tolerances = attention_launch._TOLERANCES
+    monkeypatch.setitem(tolerances, torch.float16, tolerances[torch.bfloat16])
+    q, k = (torch.zeros(1, n, 16, dtype=torch.float16, device=DEVICE) for n in (1, 64))
+    heights, counts = [0.0, 1.91, 0.0, 0.51, 1.23], torch.tensor([3, 1, 39, 7, 14])
+    q[..., 0], k[0, :, 0] = 1, torch.tensor(heights).repeat_interleave(counts)
+    v = draw(1, 64, 16, dtype=torch.float16).requires_grad_()
+    F.entmax_attention(q, k, v, scale=1.0, engine="triton").sum().backward()
+    total = float(v.grad[..., 0].double().sum())
+    assert abs(total - 1) < torch.finfo(torch.float16).eps
+
+
 def test_nan_stays_in_its_row():
     q, x = draw(1, 70, 16), draw(1, 70, 16)
     q[0, 3] = math.nan
@@ -185,6 +202,16 @@ def test_kernels_mark_blocks_with_a_weight_alone():
     bits = (found[:, :1] >> torch.arange(blocks)) & 1
     kinds = torch.arange(rows)[:, None] // (rows // 4) == torch.arange(blocks) // (blocks // 4)
     assert torch.equal(bits.bool(), kinds)
+
+
+def test_marks_of_blocks_that_are_too_many_to_note_are_of_no_weight():
+    n = 128 * attention_launch.MAX_NOTED + 704  # pairs of blocks rise by less than the margin
+    k = torch.linspace(0, 2, n, device=DEVICE)[None, :, None]
+    call = as_fused(*prepare(torch.ones_like(k[:, :1]), k, draw(1, n, 16), scale=1.0))
+    found = fused_forward(*call)[-1].flatten().cpu()
+    bits = (found[:, None] >> torch.arange(32)).flatten()[: n // 32] & 1
+    weights = F.entmax(k[..., 0].double(), 1.5).cpu()
+    assert torch.equal(bits.bool(), (weights.reshape(-1, 32) > 0).any(1))
 
 
 def test_second_derivatives_are_those_of_all_scores():
