@@ -108,6 +108,17 @@ def test_large_scores_and_queries_that_see_nothing(engine):
 
 
 @pytest.mark.parametrize("alpha", [1.5, 2.0])
+@pytest.mark.parametrize("size", [1e3, 1e5, 1e20])
+def test_half_precision_beyond_the_digits_of_scores(size, alpha):
+    """Single precision has no number between the largest of them and that less one."""
+    k = draw(1, 70, 16, dtype=torch.float16).index_fill(1, torch.tensor(66, device=DEVICE), 60.0)
+    v = draw(1, 70, 16, dtype=torch.float16)
+    q = torch.full_like(k[:, :3], 60.0)
+    found = F.entmax_attention(q, k, v, scale=size, alpha=alpha, engine="triton")
+    torch.testing.assert_close(found, v[:, 66:67].expand(found.shape), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("alpha", [1.5, 2.0])
 @pytest.mark.parametrize("order", ["rising", "falling", "equal", "two levels", "crowd", "shelf"])
 def test_orders_of_keys_that_are_misleading(order, alpha):
     """Guesses of τ come from the keys seen so far, and leave keys out that lie far below."""
