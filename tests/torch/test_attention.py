@@ -43,8 +43,15 @@ def test_half_precision_is_rounded_once(dtype):
     assert out.dtype == dtype
     half = torch.finfo(dtype).eps / 2
     torch.testing.assert_close(out.double(), expected, rtol=half, atol=1e-6)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert F.entmax_attention(q.float(), k.float(), v.float()).dtype == torch.bfloat16
+    found = []
+    for enabled in (True, False):  # its products are those of float32 all the same
+        leaves = [x.to(torch.float32 if enabled else dtype).requires_grad_() for x in (q, k, v)]
+        with torch.autocast("cpu", dtype=dtype, enabled=enabled):
+            out = F.entmax_attention(*leaves)
+            found.append([out, *torch.autograd.grad(out, leaves, torch.ones_like(out))])
+    for one, other in zip(*found, strict=True):
+        assert torch.equal(one.to(dtype), other)
+    assert found[0][0].dtype == dtype
 
 
 @pytest.mark.parametrize(("n", "s"), [(0, 3), (3, 0), (0, 0)])

@@ -11,8 +11,9 @@ from conftest import TEST_SEED, assert_compiles
 from torch.utils._python_dispatch import TorchDispatchMode
 
 pytest.importorskip("triton", reason="the kernels need the package triton")
-from fitzpatrick.engines.triton import attention_launch
+from fitzpatrick.engines.triton import attention_launch, launch
 from fitzpatrick.engines.triton.attention_launch import fused_forward
+from fitzpatrick.engines.triton.plan import Plan
 from fitzpatrick.torch import functional as F  # noqa: N812  # PyTorch's habit
 from fitzpatrick.torch._attention_call import prepare
 from fitzpatrick.torch._entmax_attention import as_fused, is_roomy
@@ -107,7 +108,18 @@ def test_large_scores_and_queries_that_see_nothing(engine):
 
 
 @pytest.mark.parametrize("alpha", [1.5, 2.0])
-@pytest.mark.parametrize("order", ["rising", "falling", "equal", "two levels", "crowd"])
+@pytest.mark.parametrize("size", [1e3, 1e5, 1e20])
+def test_half_precision_beyond_the_digits_of_scores(size, alpha):
+    """Single precision has no number between the largest of them and that less one."""
+    k = draw(1, 70, 16, dtype=torch.float16).index_fill(1, torch.tensor(66, device=DEVICE), 60.0)
+    v = draw(1, 70, 16, dtype=torch.float16)
+    q = torch.full_like(k[:, :3], 60.0)
+    found = F.entmax_attention(q, k, v, scale=size, alpha=alpha, engine="triton")
+    torch.testing.assert_close(found, v[:, 66:67].expand(found.shape), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("alpha", [1.5, 2.0])
+@pytest.mark.parametrize("order", ["rising", "falling", "equal", "two levels", "crowd", "shelf"])
 def test_orders_of_keys_that_are_misleading(order, alpha):
     """Guesses of τ come from the keys seen so far, and leave keys out that lie far below."""
     n = 640
@@ -120,6 +132,10 @@ def test_orders_of_keys_that_are_misleading(order, alpha):
         # α = 2 guesses too high after 64 equal keys, by more than the margin above the key of 0.08
         "crowd": torch.full((n,), -9.0).index_put(
             (torch.tensor([0, *range(64, 128), 256]),), torch.tensor([0.5, *[-0.1] * 64, 0.08])
+        ),
+        # and by 0.16 here, where the keys of 0.09 are not noted, and the sums do not fall below
+        "shelf": torch.tensor([-9, 0.02, 0.27, 0.02, -9, 0.09, -9]).repeat_interleave(
+            torch.tensor([2, 61, 2, 1, 58, 16, n - 140])
         ),
     }[order]
     k, v = scores[None, :, None].expand(5, n, 1).to(DEVICE), draw(5, n, 16)
@@ -166,6 +182,19 @@ def test_a_key_above_many(n, height, alpha, monkeypatch):
     torch.testing.assert_close(found.double(), exact, rtol=0, atol=bound)
 
 
+def test_weights_of_the_backward_pass_sum_to_one(monkeypatch):
+    """Also where those of the first output are too far from it, by bfloat16's tolerance."""
+    tolerances = attention_launch._TOLERANCES
+    monkeypatch.setitem(tolerances, torch.float16, tolerances[torch.bfloat16])
+    q, k = (torch.zeros(1, n, 16, dtype=torch.float16, device=DEVICE) for n in (1, 64))
+    heights, counts = [0.0, 1.91, 0.0, 0.51, 1.23], torch.tensor([3, 1, 39, 7, 14])
+    q[..., 0], k[0, :, 0] = 1, torch.tensor(heights).repeat_interleave(counts)
+    v = draw(1, 64, 16, dtype=torch.float16).requires_grad_()
+    F.entmax_attention(q, k, v, scale=1.0, engine="triton").sum().backward()
+    total = float(v.grad[..., 0].double().sum())
+    assert abs(total - 1) < torch.finfo(torch.float16).eps
+
+
 def test_nan_stays_in_its_row():
     q, x = draw(1, 70, 16), draw(1, 70, 16)
     q[0, 3] = math.nan
@@ -184,6 +213,16 @@ def test_kernels_mark_blocks_with_a_weight_alone():
     bits = (found[:, :1] >> torch.arange(blocks)) & 1
     kinds = torch.arange(rows)[:, None] // (rows // 4) == torch.arange(blocks) // (blocks // 4)
     assert torch.equal(bits.bool(), kinds)
+
+
+def test_marks_of_blocks_that_are_too_many_to_note_are_of_no_weight():
+    n = 128 * attention_launch.MAX_NOTED + 704  # pairs of blocks rise by less than the margin
+    k = torch.linspace(0, 2, n, device=DEVICE)[None, :, None]
+    call = as_fused(*prepare(torch.ones_like(k[:, :1]), k, draw(1, n, 16), scale=1.0))
+    found = fused_forward(*call)[-1].flatten().cpu()
+    bits = (found[:, None] >> torch.arange(32)).flatten()[: n // 32] & 1
+    weights = F.entmax(k[..., 0].double(), 1.5).cpu()
+    assert torch.equal(bits.bool(), (weights.reshape(-1, 32) > 0).any(1))
 
 
 def test_second_derivatives_are_those_of_all_scores():
@@ -236,6 +275,41 @@ def test_kernels_are_the_default_where_a_program_has_their_memory(monkeypatch):
         assert inspect.unwrap(is_roomy)(0) == is_enough
     monkeypatch.setattr(torch.version, "hip", "6.0")
     assert not inspect.unwrap(is_roomy)(0)
+
+
+class Kernel:
+    """In place of a kernel of Triton's, and of what that compiles."""
+
+    arg_names = ("x", "n", "o")
+
+    def __init__(self):
+        self.n_compiled, self.started = 0, []
+
+    def __getitem__(self, grid):
+        def start(*given, **options):
+            self.n_compiled += bool(options)
+            self.started.append((grid[0], given[1]))
+            return self
+
+        return start
+
+
+@pytest.mark.parametrize(
+    ("takes_all_sizes", "hip", "n_compiled"), [(True, None, 3), (True, "6.0", 4), (False, None, 4)]
+)
+def test_kernels_are_compiled_for_types_and_alignments(
+    takes_all_sizes, hip, n_compiled, monkeypatch
+):
+    """And for sizes, unless one kernel takes them all, which those of AMD's GPUs do not."""
+    monkeypatch.setattr(launch, "_LAUNCHES_COMPILED", True)
+    monkeypatch.setattr(torch.version, "hip", hip)
+    kernel, x = Kernel(), torch.zeros(64)
+    plan = Plan(kernel, {"o": 0}, takes_all_sizes=takes_all_sizes)
+    cases = [(2, x, 16), (3, x, 16), (4, x, 17), (4, x[1:], 16), (4, x.double(), 16)]
+    for programs, tensor, size in cases:
+        launch.launch(plan, (programs,), (tensor,), (size,))
+    assert kernel.started == [(programs, size) for programs, _, size in cases]
+    assert kernel.n_compiled == n_compiled
 
 
 class Operations(TorchDispatchMode):

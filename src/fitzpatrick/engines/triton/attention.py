@@ -142,12 +142,12 @@ def _excess(r, factor, origin, tau, o: tl.constexpr):
 
 @triton.jit
 def _scaled_excess(r, factor, tau, o: tl.constexpr):
-    """(factor r − τ)₊, which is at most one, since τ is no less than the top less one."""
+    """(factor r − τ)₊, or one: but for rounding τ is no less than the top less one."""
     if o.fast:
         return tl.inline_asm_elementwise(
             "fma.rn.sat.f32 $0, $1, $2, $3;", "=f,f,f,f", [r, factor, -tau], tl.float32, True, 1
         )
-    return tl.maximum(r * factor - tau, 0.0)
+    return tl.minimum(tl.maximum(r * factor - tau, 0.0), 1.0)
 
 
 @triton.jit
@@ -489,8 +489,9 @@ def attention_forward(
         level = peak if o.is_exact else zero  # what τ is counted from
         tau -= level
         covered = tau - _MARGIN + slack
+        # a large top less one may be the same number; less this it is another one
+        bound = peak - level - (1.0 if o.is_exact else tl.maximum(0.15 * slack, 1.0))
         # rather too low than too high: then the root has no other blocks than τ
-        bound = peak - level - 1.0
         tau = tl.maximum(tau - _LOWER / tl.maximum(slope * o.power, 1.0), bound)
         steps, longest = 0, 1e30
         # for α = 2, d jumps at keys between τ and the root, so that none may be left
@@ -549,8 +550,7 @@ def attention_forward(
             bits = tl.sum((bits != 0).to(tl.int32) << tl.arange(0, 32), 0)
             tl.store(words + (head * n_blocks + block) * n_words + word, bits)
         poison = tl.where(is_usual | is_dead, 0.0, float("nan"))
-        tau = tl.where(is_dead, float("inf"), tau + poison)
-        tl.store(taus + head * n + rows, tau, mask=is_inside)
+        tl.store(taus + head * n + rows, tau + poison, mask=is_inside)
         if o.is_exact:
             tl.store(origins + head * n + rows, origin, mask=is_inside)
         e = tl.arange(0, o.value_padded)

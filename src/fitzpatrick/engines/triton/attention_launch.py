@@ -106,7 +106,7 @@ class _Options(KernelOptions):
     __hash__ = object.__hash__  # equal ones are the same
 
 
-_options = functools.lru_cache(_Options)  # constants of Triton take long to make
+_options = functools.cache(_Options)  # constants of Triton take long to make
 
 
 def plan_for(t: Tensors) -> _Plan:
@@ -225,7 +225,7 @@ def _arguments(t: Tensors, numbers: Numbers, state: list[Tensor]) -> dict[str, A
     }
 
 
-@functools.lru_cache
+@functools.cache
 def _plan_of(kernel: Any, launch: _Launch, o: _Options) -> Plan:
     return Plan(kernel, {"o": o, **launch.options}, takes_all_sizes=True)
 

@@ -91,8 +91,8 @@ def launch(
     """
     device = tensors[0].device
     pointers = [x.data_ptr() for x in tensors]
-    # whatever a kernel is compiled for; floats are not
-    sizes = () if plan.takes_all_sizes else integers
+    # whatever a kernel is compiled for, on AMD's GPUs also for tensors of 2 GiB; floats are not
+    sizes = () if plan.takes_all_sizes and torch.version.hip is None else integers
     key = device.index, sizes, *[x.dtype for x in tensors], *[at % 16 for at in pointers]
     launcher = plan.launchers.get(key)
     grid = (*grid, 1, 1)[:3]
