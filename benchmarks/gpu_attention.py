@@ -67,7 +67,9 @@ def contenders(length: int) -> Iterator[tuple[str, Attention]]:
     if length in ADASPLASH_LENGTHS:
         yield "AdaSplash-2", adasplash.adasplash_v2  # causal, α = 1.5
     elif not is_causal:
-        yield "AdaSplash", adasplash.adasplash_v1
+        # other lengths than powers of two have to be told
+        lengths = torch.tensor([length], dtype=torch.int32, device="cuda")
+        yield "AdaSplash", functools.partial(adasplash.adasplash_v1, varlen=lengths)
 
 
 def live_share(q: Any, k: Any) -> float:
