@@ -1,6 +1,10 @@
-"""Tests for packages that are not installed are skipped."""
+"""Tests for packages that are not installed are skipped; those of pages run in other folders."""
 
+import os
 from importlib.util import find_spec
+
+if folder := os.environ.get("FITZPATRICK_DATA"):
+    os.environ["FITZPATRICK_DATA"] = os.path.abspath(folder)
 
 # what imports each of them
 DEPENDENTS = {
