@@ -1,10 +1,10 @@
 """Entmax attention against PyTorch's softmax attention and AdaSplash, in one run.
 
-Forward and backward of causal attention. ``live`` is the share of causal blocks of 64 × 64 scores
-with a weight that is not zero; ``ratio`` is the time over that of PyTorch's own attention. On a GPU
-times are medians behind other work, in bfloat16; memory is the peak beyond inputs, outputs and
-gradients. Without one, small sizes are timed on one thread of the CPU, against entmax weights times
-values, all held at once.
+Forward and backward of attention, causal but for the shortest. ``live`` is the share of blocks of
+64 × 64 scores with a weight that is not zero; ``ratio`` is the time over that of PyTorch's own
+attention. On a GPU times are medians behind other work, in bfloat16; memory is the peak beyond
+inputs, outputs and gradients. Without one, small sizes are timed on one thread of the CPU, against
+entmax weights times values, all held at once.
 
     python benchmarks/gpu_attention.py --csv benchmarks/results/gpu_attention.csv
     python benchmarks/gpu_attention.py --check 40    # kernels of a width against float64, on a GPU

@@ -4,6 +4,7 @@ import functools
 import itertools
 import math
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as nn
@@ -52,6 +53,12 @@ def test_half_precision_is_rounded_once(dtype):
     for one, other in zip(*found, strict=True):
         assert torch.equal(one.to(dtype), other)
     assert found[0][0].dtype == dtype
+
+
+def test_the_scale_may_be_a_number_of_numpy():
+    q, k, v = draw(1, 3, 4), draw(1, 5, 4), draw(1, 5, 2)
+    found = F.entmax_attention(q, k, v, scale=np.float32(0.5))
+    assert torch.equal(found, F.entmax_attention(q, k, v, scale=0.5))
 
 
 @pytest.mark.parametrize(("n", "s"), [(0, 3), (3, 0), (0, 0)])

@@ -117,6 +117,20 @@ def test_pages_are_gathered_for_a_few_queries_at_once(monkeypatch, most):
     torch.testing.assert_close(found.output, expected.output, **CLOSE)
 
 
+def test_pages_in_a_compiled_step():
+    k, v = walk(2, 50, 8), draw(2, 50, 3)
+    cache = KeyPages(k[:, :40], v[:, :40], 4)
+
+    @torch.compile(backend="eager")
+    def step(q, k, v):
+        cache.append(k, v)
+        return 2 * cache.attend(q).output
+
+    q = draw(2, 1, 8)
+    found = step(q, k[:, 40:], v[:, 40:])
+    torch.testing.assert_close(found, 2 * F.entmax_attention(q, k, v), **CLOSE)
+
+
 def test_every_page_is_read_at_order_one():
     """Also if that is the order of one head alone."""
     q, k, v = draw(2, 1, 8), walk(2, 50, 8), draw(2, 50, 3)
@@ -320,6 +334,9 @@ def test_an_encoder_of_pytorchs_that_makes_nested_tensors():
             encoder(x, src_key_padding_mask=padding)
         encoder.use_nested_tensor = False
         assert encoder(x, src_key_padding_mask=padding).shape == x.shape
+    nested = torch.nested.nested_tensor([x[0]])
+    with pytest.raises(TypeError, match="query must be a dense tensor, got a nested one"):
+        F.entmax_attention(nested, nested, nested)
 
 
 def test_parameters_are_made_and_drawn_as_pytorchs():

@@ -221,6 +221,12 @@ ERRORS = [
      {"alpha": "1.5", "learnable": True}),
     (ValueError, r"alpha of shape \(3,\) .* to \(2,\), one for each head", ft.SparseAttention, 8, 2,
      {"alpha": torch.full((3,), 1.5)}),
+    (ValueError, "alpha must be between 1 and 2, got 2.5", ft.SparseAttention, 8, 2,
+     {"alpha": torch.tensor(2.5)}),
+    (TypeError, "window must be a pair", ft.SparseAttention, 8, 2, {"window": 3}),
+    (TypeError, "key and value must be .* got value", ft.KeyPages, PAGES.key, PAGES.value.double()),
+    (TypeError, "key and value must be .* got key", ft.KeyPages, PAGES.key[0, 0], PAGES.value),
+    (TypeError, "dropout_p must be a number", attention, {"dropout_p": "x"}),
     # sets
     (ValueError, "must be 'l2' or 'kl', got 'l1'", F.soft_rank, X, {"regularization": "l1"}),
     *((ValueError, "regularization_strength must be a positive number", *call)

@@ -40,6 +40,8 @@ def check_dense(x: Tensor, name: str, content: str, hint: str = "") -> None:
             f"{name} must hold floating-point {content}, got {x.dtype}; convert it with "
             f".float(){hint}"
         )
+    if x.is_nested:
+        raise TypeError(f"{name} must be a dense tensor, got a nested one; use to_padded_tensor()")
     if x.layout is not torch.strided:
         raise TypeError(f"{name} must be a dense tensor, got {x.layout}; convert it to_dense()")
 

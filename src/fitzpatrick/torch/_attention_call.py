@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import torch
@@ -100,7 +101,7 @@ def _as_mask(mask: Any, query: Tensor, shape: Sequence[int]) -> Tensor:
     return grouped_mask
 
 
-def _as_window(window: Any, is_causal: bool) -> Window:
+def as_window(window: Any, is_causal: bool) -> Window:
     """How many keys a query sees before and after its own place; None where that is no limit."""
     window = (None, None) if window is None else window
     if not isinstance(window, (tuple, list)) or len(window) != 2:
@@ -178,7 +179,7 @@ def spans_of(
 
 def seen_keys(query: Tensor, n_keys: int, window: Window | None, is_causal: bool) -> Tensor:
     """Which keys a window or causality lets each query see, (L, S)."""
-    starts, ends, _ = spans_of(query, n_keys, _as_window(window, is_causal))
+    starts, ends, _ = spans_of(query, n_keys, as_window(window, is_causal))
     places = torch.arange(n_keys, device=query.device)
     return (places >= starts[:, None]) & (places < ends[:, None])
 
@@ -205,6 +206,7 @@ def prepare(
             x.to(arguments.product_dtype(x)) if isinstance(x, Tensor) else x for x in given
         )
     check_shapes(query, key, value, enable_gqa)
+    dropout_p = arguments.as_float(dropout_p, "dropout_p")
     if not 0 <= dropout_p <= 1:
         raise ValueError(f"dropout_p must be between 0 and 1, got {dropout_p}")
     query_offset = arguments.as_integer(query_offset, "query_offset must be an integer")
@@ -225,12 +227,12 @@ def prepare(
     scales = None
     if isinstance(number, Tensor):
         number, scales = 0.0, _by_head(number, query, shape, "scale")
-    elif isinstance(number, bool) or not isinstance(number, (int, float)):
+    elif isinstance(number, bool) or not isinstance(number, Real):
         raise TypeError(f"scale must be a number, a tensor or None, got {scale!r}")
     spans: tuple[Tensor | None, Tensor | None, Tensor | None] = None, None, None
     slopes = None if alibi_slopes is None else _by_head(alibi_slopes, query, shape, "alibi_slopes")
     if is_causal or any(x is not None for x in (window, cu_seqlens, slopes)):
-        limits = _as_window(window, is_causal)
+        limits = as_window(window, is_causal)
         spans = spans_of(query, n_keys, limits, cu_seqlens, query_offset, slopes is not None)
     tensors = Tensors(
         query.reshape(*shape[:4], width),

@@ -144,16 +144,16 @@ def entmax_attention(
     is_masked_twice = is_causal and (attn_mask is not None or query_offset != 0)
     has_extras |= arguments.is_in_forward_mode()
     if numbers.alpha == 1 and not (has_extras or is_masked_twice or isinstance(scale, Tensor)):
+        lead = (None,) * (4 - query.ndim)  # for fewer axes PyTorch has no fast kernels
         if attn_mask is not None:
-            # with all axes of the scores: PyTorch does not take fewer than two
-            attn_mask = attn_mask[(None,) * (query.ndim - attn_mask.ndim)]
+            attn_mask = attn_mask[(None,) * (max(4, query.ndim) - attn_mask.ndim)]
             if attn_mask.dtype != torch.bool:
                 attn_mask = attn_mask.to(query.dtype)
-        shares = enable_gqa and query.ndim > 2  # PyTorch looks for an axis of heads
-        return nn.scaled_dot_product_attention(
-            query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=shares
+        q, k, v = query[lead], key[lead], value[lead]
+        out = nn.scaled_dot_product_attention(
+            q, k, v, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
         )
-    if arguments.is_transformed():
+    elif arguments.is_transformed():
         out = attend_densely(tensors, numbers)[0]
     elif has_kernels and not missing:
         out = attend(*as_fused(tensors, numbers), True)

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from . import _arguments as arguments
 from . import _entmax as link
+from . import _graphs as graphs
 from ._attention_call import check_shapes, link_of, prepare
 from ._entmax import EntmaxCall
 from ._reference import widen
@@ -98,6 +99,7 @@ class KeyPages:
         rows = pages.flatten(1, 2)[:, : self._length]
         return rows.reshape(*self._lead, *rows.shape[1:])
 
+    @graphs.untraced
     @torch.no_grad()
     def append(self, key: Tensor, value: Tensor) -> None:
         """Add keys (…, heads, n, E) and their values at the end."""
@@ -132,6 +134,7 @@ class KeyPages:
         self._edges[:, first:n_pages] = torch.cat([high + slack, low - slack], -1)
         self._length = end
 
+    @graphs.untraced
     @torch.no_grad()
     def attend(
         self,
@@ -219,5 +222,11 @@ class KeyPages:
 
 
 def _check_pair(key: Tensor, value: Tensor) -> None:
-    arguments.check_dense(key, "key", "numbers")
+    for name, x in (("key", key), ("value", value)):
+        arguments.check_dense(x, name, "numbers")
+        if x.ndim < 2 or x.dtype != key.dtype:
+            raise TypeError(
+                f"key and value must be (…, heads, length, width) and have one dtype, got {name} "
+                f"{tuple(x.shape)} in {x.dtype} with a key in {key.dtype}"
+            )
     check_shapes(key, key, value, False)

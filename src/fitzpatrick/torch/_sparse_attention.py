@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from .._validation import check_order
 from . import _arguments as arguments
 from ._attention import attend_densely
-from ._attention_call import Window, prepare, seen_keys
+from ._attention_call import Window, as_window, prepare, seen_keys
 from ._entmax_attention import entmax_attention
 from .activations import Entmax
 
@@ -122,7 +122,9 @@ class SparseAttention(nn.MultiheadAttention):
             out = self.out_proj.weight
             orders = torch.as_tensor(number, dtype=out.dtype, device=out.device)
             alpha = arguments.expand_to(orders, (num_heads,), "alpha", "one for each head").clone()
+            arguments.check_parameters(alpha, out, "alpha", 1, 2)
         self.entmax = Entmax(alpha, learnable=learnable)
+        as_window(window, False)
         self.window = window
 
     def _reset_parameters(self) -> None:
@@ -171,12 +173,13 @@ class SparseAttention(nn.MultiheadAttention):
         inputs = {"query": query, "key": key, "value": value}
         widths = self.embed_dim, self.kdim, self.vdim
         for (name, x), width in zip(inputs.items(), widths, strict=True):
-            arguments.check_dense(x, name, "numbers")
-            if x.is_nested:  # as an encoder's that was built with a layer of PyTorch's
+            # as an encoder's that was built with a layer of PyTorch's
+            if getattr(x, "is_nested", False):
                 raise TypeError(
                     f"{name} is a nested tensor, which SparseAttention does not take; "
                     "a TransformerEncoder makes none if its use_nested_tensor is False"
                 )
+            arguments.check_dense(x, name, "numbers")
             if x.ndim not in (2, 3) or x.ndim != query.ndim or x.shape[-1] != width:
                 raise ValueError(
                     f"{name} must have 2 or 3 axes, as many as query, and the width {width}, got "
